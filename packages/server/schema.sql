@@ -1,5 +1,5 @@
 -- The tables of a new store, written by npm run schema from the migrations; do not edit.
--- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69 70
+-- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69 70 72 73 74
 
 CREATE SEQUENCE request_log_no CACHE 1000;
 
@@ -56,6 +56,7 @@ CREATE TABLE environments (
   ended_at timestamp(3) with time zone,
   removing_until timestamp(3) with time zone,
   removed_at timestamp(3) with time zone,
+  words integer NOT NULL DEFAULT 0,
   CONSTRAINT environments_kind_check CHECK (kind = ANY (ARRAY['production'::text, 'development'::text])),
   CONSTRAINT environments_status_check CHECK (status = ANY (ARRAY['active'::text, 'suspended'::text])),
   CONSTRAINT environments_pkey PRIMARY KEY (no),
@@ -100,12 +101,14 @@ CREATE TABLE users (
   erasing text,
   last_seen_at timestamp(3) with time zone,
   personal_rev bigint NOT NULL DEFAULT 0,
+  silenced_until timestamp(3) with time zone,
+  deactivated_until timestamp(3) with time zone,
   CONSTRAINT users_pkey PRIMARY KEY (no, env),
   CONSTRAINT users_env_id_key UNIQUE (env, id)
 ) WITH (fillfactor=85);
 CREATE INDEX users_erasing ON users USING btree (env, no) WHERE erasing IS NOT NULL;
-CREATE INDEX users_erased ON users USING btree (no) WHERE erased_at IS NOT NULL;
 CREATE INDEX users_by_name ON users USING btree (env, lower(name) text_pattern_ops, id) WHERE name IS NOT NULL AND erased_at IS NULL;
+CREATE INDEX users_barred ON users USING btree (no) WHERE erased_at IS NOT NULL OR silenced_until IS NOT NULL;
 
 CREATE TABLE erased_ids (
   env integer NOT NULL,
@@ -131,6 +134,7 @@ CREATE TABLE conversations (
   last_deleted_seq bigint NOT NULL DEFAULT 0,
   creator bigint,
   flags integer NOT NULL DEFAULT 0,
+  rules text,
   CONSTRAINT conversations_pkey PRIMARY KEY (no, env),
   CONSTRAINT conversations_id_env_key UNIQUE (id, env)
 ) WITH (fillfactor=70);
@@ -152,6 +156,8 @@ CREATE TABLE members (
   own_activity_at timestamp(3) with time zone NOT NULL,
   level smallint,
   muted_until timestamp(3) with time zone,
+  silenced_until timestamp(3) with time zone,
+  last_sent_at timestamp(3) with time zone,
   CONSTRAINT members_pkey PRIMARY KEY (conv, usr, env)
 ) WITH (fillfactor=70);
 CREATE INDEX members_by_activity ON members USING btree (usr, last_activity_step DESC) INCLUDE (conv, env);
@@ -978,6 +984,39 @@ CREATE TABLE mentions (
   CONSTRAINT mentions_pkey PRIMARY KEY (conv, usr, seq, env)
 );
 CREATE INDEX mentions_of_user ON mentions USING btree (usr, at, conv, seq) WHERE usr <> 0;
+
+CREATE TABLE blocks (
+  env integer NOT NULL,
+  usr bigint NOT NULL,
+  blocked bigint NOT NULL,
+  at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT blocks_pkey PRIMARY KEY (usr, blocked, env)
+);
+CREATE INDEX blocks_by_blocked ON blocks USING btree (blocked, usr);
+
+CREATE TABLE restrictions (
+  env integer NOT NULL,
+  conv bigint NOT NULL,
+  usr bigint NOT NULL,
+  kind text NOT NULL,
+  until timestamp(3) with time zone,
+  reason text,
+  by_usr bigint,
+  at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT restrictions_pkey PRIMARY KEY (conv, usr, env)
+);
+CREATE INDEX restrictions_by_user ON restrictions USING btree (usr, conv);
+CREATE INDEX restrictions_ended ON restrictions USING btree (until) WHERE until IS NOT NULL;
+
+CREATE TABLE word_lists (
+  env integer NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  action text NOT NULL,
+  conversations text NOT NULL,
+  entries text NOT NULL,
+  updated_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT word_lists_pkey PRIMARY KEY (env, name)
+);
 
 INSERT INTO store_clock (seen) VALUES (clock_timestamp());
 INSERT INTO store_marks (mark, at) VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 16), clock_timestamp());

@@ -3,14 +3,13 @@ import type { OutboxEntry } from './outbox/storage.ts';
 import type {
   Conversation,
   ConversationListItem,
+  ConversationRules,
   EventFrame,
   EventRecord,
   Member,
   Mention,
   Message,
   MessageOrTombstone,
-  NotificationLevel,
-  Notifications,
   Tombstone,
   User,
 } from './types.ts';
@@ -26,6 +25,11 @@ export interface NewConversation {
   members: string[];
   name?: string;
   metadata?: Record<string, unknown>;
+}
+export interface ConversationChange {
+  name?: string | null;
+  metadata?: Record<string, unknown>;
+  rules?: ConversationRules;
 }
 export interface Edit {
   text?: string;
@@ -48,12 +52,8 @@ export const createApi = (http: Http) => ({
     }),
   createConversation: (body: NewConversation) => http.call<Conversation>('POST', '/conversations', { body }),
   conversation: (cid: string) => http.call<Conversation>('GET', `/conversations/${seg(cid)}`),
-  updateConversation: (cid: string, body: { name?: string | null; metadata?: Record<string, unknown> }) =>
+  updateConversation: (cid: string, body: ConversationChange) =>
     http.call<Conversation>('PATCH', `/conversations/${seg(cid)}`, { body }),
-  mute: (cid: string, muted: boolean) =>
-    http.call<unknown>(muted ? 'PUT' : 'DELETE', `/conversations/${seg(cid)}/mute`),
-  setLevel: (cid: string, body: { level: NotificationLevel; until?: string | null }) =>
-    http.call<Notifications>('PUT', `/conversations/${seg(cid)}/notifications`, { body }),
   members: (cid: string, cursor?: string) =>
     http.call<{ data: Member[]; nextCursor: string | null }>('GET', `/conversations/${seg(cid)}/members`, {
       query: { limit: 200, cursor },

@@ -5,7 +5,7 @@ import type { Clock } from './clock.ts';
 import type { Conversations } from './conversations.ts';
 import type { ErrorInfo, ParleyError } from './errors.ts';
 import type { Storage } from './outbox/storage.ts';
-import type { Mentions } from './state/mention-list.ts';
+import type { Mentions } from './features/mentions.ts';
 import type { MessageItem } from './state/message-item.ts';
 import type { PresenceApi } from './state/presence.ts';
 import type { UsersApi } from './state/users.ts';
@@ -20,7 +20,7 @@ import type {
   SocketEvents,
 } from './types.ts';
 import type { CallOptions } from './http.ts';
-import type { Uploads } from './uploads.ts';
+import type { Uploads } from './features/uploads.ts';
 
 export interface ClientOptions {
   /** The REST origin, such as `https://chat.example.com`. */
@@ -78,6 +78,12 @@ export interface ClientEvents {
   error: ParleyError;
 }
 
+export interface BlocksApi extends Store<readonly string[]> {
+  /** Shows at once; rejects, and is taken back, if it is refused. */
+  add(userId: string): Promise<void>;
+  remove(userId: string): Promise<void>;
+}
+
 export interface Client {
   readonly state: ConnectionState;
   readonly stateStore: Store<ConnectionState>;
@@ -88,6 +94,8 @@ export interface Client {
   readonly conversations: Conversations;
   /** The messages that name this user, of all conversations. */
   readonly mentions: Mentions;
+  /** The ids of those whom the user blocks. Their messages have `blocked` in groups. */
+  readonly blocks: BlocksApi;
   readonly presence: PresenceApi;
   readonly users: UsersApi;
   readonly uploads: Uploads;

@@ -11,6 +11,8 @@ import { Conversations } from './conversations.ts';
 import { Emitter } from './emitter.ts';
 import { asError, ParleyError } from './errors.ts';
 import type { ErrorInfo } from './errors.ts';
+import type { ClientExtension } from './features/client.ts';
+import type { Uploads } from './features/uploads.ts';
 import { Http, responseError } from './http.ts';
 import { memoryStorage } from './outbox/memory.ts';
 import { Outbox } from './outbox/outbox.ts';
@@ -19,20 +21,17 @@ import type { Draft, OutboxEntry } from './outbox/storage.ts';
 import { randomId, utf8Length } from './random-id.ts';
 import { ConversationList } from './state/conversation-list.ts';
 import { ConversationHandle } from './state/conversation.ts';
-import { Mentions } from './state/mention-list.ts';
-import { isMentioned } from './state/mentions.ts';
 import type { ConversationHost } from './state/conversation.ts';
 import { entryItem } from './state/message-item.ts';
 import type { MessageItem } from './state/message-item.ts';
 import { Presence } from './state/presence.ts';
 import { Users } from './state/users.ts';
-import { Value } from './store.ts';
+import { Lazy, Value } from './store.ts';
 import { Delivered } from './sync/delivered.ts';
 import { Reads } from './sync/reads.ts';
 import { SavedList } from './sync/saved-list.ts';
 import { Syncer } from './sync/syncer.ts';
-import type { EventFrame, Hello, NotificationLevel, Notifications, ServerFrame } from './types.ts';
-import { createUploads } from './uploads.ts';
+import type { EventFrame, Hello, MessageOrTombstone, NotificationLevel, ServerFrame } from './types.ts';
 
 const catchUpMs = 10_000;
 /** Applications get `conversationId` instead of the wire's short `cid`. */
@@ -59,6 +58,7 @@ export function createClient(options: ClientOptions): Client {
     if (!/^https?:\/\/[^/]/.test(at)) throw new ParleyError('invalid_url', `Not an http or https URL: ${at}`);
 
   const events = new Emitter<ClientEvents>();
+  const on: Client['on'] = (name, fn) => events.on(name, fn);
   const stateStore = new Value<ConnectionState>('idle');
   const tokens = new Tokens(options.token);
   const fetcher: typeof fetch = options.fetch ?? ((input, init) => fetch(input, init));
@@ -72,13 +72,14 @@ export function createClient(options: ClientOptions): Client {
     newId,
   });
   const api: Api = createApi(http);
-  const uploads = createUploads(http, { fetch: fetcher, clock, random });
+  const uploads = new Lazy(async () =>
+    (await import('./features/uploads.ts')).createUploads(http, { fetch: fetcher, clock, random }),
+  ).lend({}, 'createUpload completeUpload attachmentUrl upload') as Uploads;
   const onError = (error: ParleyError) => events.emit('error', error);
 
   let me: string | null = null;
   let session = '';
   let features: readonly string[] | null = null;
-  let personalRev = 0;
   let clockOffset = 0;
   let maxFrameBytes = 16_384;
   const tooBig = new Set<string>();
@@ -137,22 +138,10 @@ export function createClient(options: ClientOptions): Client {
       open.get(cid)?.restart();
       followers?.wentBack();
     },
-    levelEnds: () => {
-      levels ??= import('./features/levels.ts').then(({ watchLevels }) =>
-        watchLevels({
-          clock,
-          list,
-          isOn: () => connection.ready,
-          offset: () => clockOffset,
-          ended: () => syncer.soon(),
-        }),
-      );
-      lookAtLevels();
-    },
+    levelEnds: () => extend((e) => void e.levelEnds()),
+    mentions: isForMe,
     now: () => new Date(clock.now() + clockOffset).toISOString(),
   });
-  let levels: Promise<() => void> | undefined;
-  const lookAtLevels = () => void levels?.then((look) => look());
   const syncer = new Syncer({
     clock,
     request: (cursor, timeoutMs) => connection.request('sync', { cursor }, timeoutMs),
@@ -217,6 +206,9 @@ export function createClient(options: ClientOptions): Client {
     me: () => me,
     features: () => features,
     check,
+    marked: (item) => extension.it?.mark(item) ?? item,
+    on,
+    clockOffset: () => clockOffset,
     http: (...args) => http.call(...args),
     sendTyping: (cid, state) => void connection.send('typing', { cid, state }),
     markRead,
@@ -250,11 +242,19 @@ export function createClient(options: ClientOptions): Client {
     soon: () => syncer.soon(),
   });
 
-  const mentions = new Mentions({
-    ...host,
-    onEvent: (fn) => events.on('event', fn),
-    onConnected: (fn) => events.on('state', ({ state }) => state === 'connected' && fn()),
-  });
+  const extension = new Lazy(async () =>
+    (await import('./features/client.ts')).extend({
+      ...host,
+      on,
+      isOn: () => connection.ready,
+      onError,
+      soon: () => syncer.soon(),
+      changed: () => {
+        for (const conversation of open.values()) conversation.outboxChanged();
+      },
+    }),
+  );
+  const extend = (run: (it: ClientExtension) => void): void => void extension.bind().then(run).catch(onError);
   let unwake: (() => void) | null = null;
 
   /** sdk#procedure: `connected` when it resolves. */
@@ -262,6 +262,8 @@ export function createClient(options: ClientOptions): Client {
     session = hello.sessionId;
     features = hello.features ?? [];
     list.defaultLevel = (hello.defaultLevel ?? 'all') as NotificationLevel;
+    // Who never changed anything of its own has nobody blocked.
+    if (hello.personalRev) extend((e) => e.hello(hello.personalRev!));
     clockOffset = Date.parse(hello.serverTime) - clock.now();
     maxFrameBytes = hello.limits.maxFrameBytes;
     await openUser(hello.userId);
@@ -271,7 +273,6 @@ export function createClient(options: ClientOptions): Client {
     users.stale();
     if (presence.watching) presence.refresh().catch(onError);
     await syncer.start(hello.storeEpoch);
-    lookAtLevels();
     let timer: unknown;
     const timeout = new Promise<void>((resolve) => (timer = clock.setTimeout(resolve, catchUpMs)));
     await Promise.race([Promise.all([...open.values()].map((c) => c.resume())), timeout]);
@@ -289,7 +290,6 @@ export function createClient(options: ClientOptions): Client {
     delivered.stop();
     tokenRefresh.stop();
     followers?.pause();
-    lookAtLevels();
     void saved?.flush();
     for (const conversation of open.values()) conversation.pause();
   }
@@ -311,13 +311,10 @@ export function createClient(options: ClientOptions): Client {
         presence.receive(frame.d);
         return events.emit('presence', frame.d);
       case 'reaction.own':
-        return open.get(frame.d.cid)?.receiveReactions(frame.d);
-      case 'personal': {
-        // Two nodes may tell in another order than it happened.
-        if (frame.d.kind === 'level' && frame.d.rev > personalRev) list.level(frame.d.d as Notifications);
-        personalRev = Math.max(personalRev, frame.d.rev);
+        return open.get(frame.d.cid)?.tell({ e: 'reaction.own', d: frame.d });
+      case 'personal':
+        extend((e) => e.personal(frame.d));
         return events.emit('frame', frame);
-      }
       case 'user.updated':
         return users.receive([frame.d.user]);
       case 'resync_required':
@@ -370,7 +367,7 @@ export function createClient(options: ClientOptions): Client {
     if (event.e !== 'message.new') return;
     const { message } = event.d;
     events.emit('message', { conversationId, seq, message });
-    if (isMentioned(message, me)) events.emit('mention', { conversationId, seq, message });
+    if (isForMe(message)) events.emit('mention', { conversationId, seq, message });
   }
 
   function drop(cid: string, error?: ErrorInfo): void {
@@ -380,6 +377,15 @@ export function createClient(options: ClientOptions): Client {
     followers?.drop(cid);
     open.get(cid)?.removed();
     events.emit('conversation', { conversationId: cid, change: 'removed', ...(error ? { error } : {}) });
+  }
+
+  /** Whether the message of somebody else is for this user, by name or for all. */
+  function isForMe({ senderId, mentions }: MessageOrTombstone): boolean {
+    return (
+      senderId !== me &&
+      !extension.it?.isBlocked(senderId) &&
+      !!mentions?.some(({ type, userId }) => type !== 'user' || userId === me)
+    );
   }
 
   function markRead(cid: string, seq?: number): void {
@@ -395,11 +401,19 @@ export function createClient(options: ClientOptions): Client {
   }
 
   function send(cid: string, draft: string | Draft): MessageItem {
-    const given = typeof draft === 'string' ? { text: draft } : draft;
-    const { poll } = given;
-    if (poll) check('polls');
-    if (given.mentions) check('mentions');
-    const entry = outbox.add(cid, poll ? { text: poll.question, ...given } : given);
+    let given = typeof draft === 'string' ? { text: draft } : draft;
+    const { poll, mentions } = given;
+    if (mentions) check('mentions');
+    if (poll) {
+      check('polls');
+      const options = poll.options.map((option, i) => ({ id: i + 1, ...option }));
+      given = {
+        text: poll.question,
+        ...given,
+        poll: { multiple: false, anonymous: false, ...poll, options },
+      };
+    }
+    const entry = outbox.add(cid, given);
     open.get(cid)?.stopTyping();
     return item(entry);
   }
@@ -427,12 +441,13 @@ export function createClient(options: ClientOptions): Client {
     },
     stateStore,
     conversations,
-    mentions,
+    mentions: extension.store('mentions', { items: [], hasMore: false, status: 'loading' }, 'load loadMore'),
+    blocks: extension.store('blocks', [], 'add remove'),
     presence,
     users,
     uploads,
     push: { add: api.addPushDevice, remove: api.removePushDevice },
-    on: (name, fn) => events.on(name, fn),
+    on,
     wire: {
       request: (t, d, ms) => connection.request(t, d, ms),
       http: (...args) => http.call(...args),

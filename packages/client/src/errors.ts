@@ -18,6 +18,8 @@ export type ClientErrorCode =
 export interface ErrorInfo {
   code: ClientErrorCode;
   message: string;
+  /** When it may work again, in milliseconds, if that is known. */
+  retryAfterMs?: number;
 }
 
 const texts: Record<string, string> = {

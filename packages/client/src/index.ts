@@ -1,5 +1,5 @@
 export { createClient } from './client.ts';
-export type { Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
+export type { BlocksApi, Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
 export type { Conversations } from './conversations.ts';
 /** `Conversation` is the open conversation that `open`, `createDirect` and `createGroup` give: it shows, sends and hears. */
 export type {
@@ -8,10 +8,10 @@ export type {
   MessagesSnapshot,
 } from './state/conversation.ts';
 export type { ConversationListSnapshot } from './state/conversation-list.ts';
-export type { Mentions } from './state/mention-list.ts';
-export type { MentionsSnapshot } from './features/mentions.ts';
+export type { Mentions, MentionsSnapshot } from './features/mentions.ts';
 export type { MessageItem } from './state/message-item.ts';
 export type { PinsSnapshot } from './features/pins.ts';
+export type { RestrictOptions } from './features/moderation.ts';
 export type { ReactorsPage } from './features/reactions.ts';
 export type { PresenceApi } from './state/presence.ts';
 export type { UsersApi } from './state/users.ts';
@@ -27,11 +27,12 @@ export type { ClientErrorCode, ErrorInfo } from './errors.ts';
 export { memoryStorage } from './outbox/memory.ts';
 export type { Draft, OutboxEntry, Storage } from './outbox/storage.ts';
 export type { Edit, NewConversation } from './api.ts';
-export type { NewUpload, UploadFile, UploadOptions, Uploads, UploadTicket } from './uploads.ts';
+export type { NewUpload, UploadFile, UploadOptions, Uploads, UploadTicket } from './features/uploads.ts';
 export type {
   Attachment,
   Conversation as ConversationRecord,
   ConversationListItem,
+  ConversationRules,
   ErrorCode,
   Member,
   Mention,
@@ -44,6 +45,7 @@ export type {
   Reaction,
   ReactionCount,
   Reactions,
+  Restriction,
   Tombstone,
   User,
   VoteCount,

@@ -10,6 +10,7 @@ function setup() {
     doubt: () => void asked.doubts++,
     readPending: () => false,
     wentBack: (id) => void asked.wentBack.push(id),
+    mentions: ({ mentions }) => mentions !== undefined,
     levelEnds: () => undefined,
     now: () => '2026-01-01T00:00:00Z',
   });

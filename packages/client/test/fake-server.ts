@@ -9,7 +9,7 @@ interface Conv {
   members: Map<
     string,
     {
-      role: 'owner' | 'member';
+      role: 'owner' | 'moderator' | 'member';
       lastReadSeq: number;
       lastDeliveredSeq: number;
       muted: boolean;

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { changeMessage } from '../src/features/changes.ts';
 import { serverItem } from '../src/state/message-item.ts';
 import { MessageWindow } from '../src/state/message-window.ts';
-import type { ToldReactions } from '../src/state/message-window.ts';
+import type { ToldReactions } from '../src/state/told.ts';
 import type { EventFrame, Message } from '../src/types.ts';
 
 /** sdk#reactions: counts and one's own come in several frames, in any order. */
@@ -25,8 +26,18 @@ const likes = (count: number) => (count > 0 ? [{ emoji: '👍', count, userIds: 
 const change = (userId: string, emoji: string, on = true) => ({ userId, emoji, on });
 type Change = ReturnType<typeof change>;
 
+const newWindow = (wake: () => void = () => undefined) => new MessageWindow(() => 'ann', wake);
+const pinned = (pin: boolean, seq = 10): EventFrame => ({
+  t: 'event',
+  cid: 'conv_1',
+  seq,
+  e: 'message.pinned',
+  d: { id: 'msg_1', pinned: pin, actorId: 'bob', at: '2026-01-01T00:00:01.000Z' },
+});
+
 function open(reactions?: Message['reactions']) {
-  const window = new MessageWindow(() => 'ann');
+  const window = newWindow();
+  window.use(changeMessage);
   window.replace([reactions ? { ...message, reactions } : message], false, false);
   return {
     event: (revision: number, count: number, changes: Change[] = [], rest: Partial<ToldReactions> = {}) =>
@@ -80,7 +91,8 @@ test('sdk#polls: votes stand beside reactions; one’s own come only from what i
       { id: 2, text: 'b' },
     ];
     const poll = { question: 'Which?', options, multiple: false, anonymous };
-    const window = new MessageWindow(() => 'ann');
+    const window = newWindow();
+    window.use(changeMessage);
     window.replace([{ ...message, poll }], false, false);
     const shown = () => serverItem(window.items[0]!, undefined);
     const told = (e: string, d: object) =>
@@ -102,4 +114,42 @@ test('sdk#polls: votes stand beside reactions; one’s own come only from what i
     told('message.reactions', { revision: 3, total: 0, counts: [], changes: [], more: false });
     assert.deepEqual(shown().reactions, undefined, 'the last vote was taken back');
   }
+});
+
+test('sdk#features: events of extensions wait for their module, in their order, and a page that comes meanwhile wins', () => {
+  for (const paged of [false, true]) {
+    let woken = 0;
+    const window = newWindow(() => void woken++);
+    window.replace([message], false, false);
+    for (const pin of [true, false, true]) assert.equal(window.apply(pinned(pin)), true);
+    window.apply({ ...pinned(true), d: { ...pinned(true).d, id: 'msg_2' } } as EventFrame);
+    assert.equal(woken, 3, 'a message that is not in the window needs no module');
+    assert.equal(window.items[0]!.pinnedAt, undefined);
+    // It was unpinned before the page was read: what waits is older.
+    if (paged) window.replace([message], false, false);
+    window.use(changeMessage);
+    assert.equal(window.items[0]!.pinnedBy, paged ? undefined : 'bob');
+    window.apply(pinned(paged));
+    assert.equal(window.items[0]!.pinnedBy, paged ? 'bob' : undefined, 'later ones show at once');
+  }
+});
+
+test('sdk#features: what waits is applied to a page that was asked for before', () => {
+  const window = newWindow();
+  window.replace([], false, false);
+  const finish = window.load();
+  window.apply(pinned(true));
+  finish(() => window.replace([message], false, false), true);
+  window.use(changeMessage);
+  assert.equal(window.items[0]!.pinnedBy, 'bob');
+});
+
+test('sdk#features: where too many events wait for their module, the page is loaded again', () => {
+  const window = newWindow();
+  window.replace([message], false, false);
+  let waiting = 0;
+  while (waiting < 10_000 && window.apply(pinned(true))) waiting++;
+  assert.equal(waiting, 2_000);
+  window.replace([message], false, false);
+  assert.equal(window.apply(pinned(true)), true);
 });

@@ -11,10 +11,10 @@ async function talk() {
   const messages = ['one', 'two'].map((text) => server.send(cid, 'bob', { text }));
   const ann = await connected(client('ann'), clock);
   const conversation = ann.conversations.open(cid);
-  /** The module is loaded, and what is under way arrives. */
+  /** The modules are loaded, and what is under way arrives. */
   const settle = async (): Promise<void> => {
-    await import('../src/features/pins.ts');
-    for (let i = 0; i < 3; i++) await clock.advance(0);
+    await Promise.all([import('../src/features/conversation.ts'), import('../src/features/pins.ts')]);
+    for (let i = 0; i < 5; i++) await clock.advance(0);
   };
   await settle();
   const texts = () => conversation.pins.get().items.map((item) => item.text);

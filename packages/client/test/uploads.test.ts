@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { ParleyError } from '../src/errors.ts';
 import type { Http } from '../src/http.ts';
-import { createUploads } from '../src/uploads.ts';
-import type { UploadTicket } from '../src/uploads.ts';
+import { createUploads } from '../src/features/uploads.ts';
+import type { UploadTicket } from '../src/features/uploads.ts';
 import { FakeClock } from './fake-clock.ts';
 import { connected, world } from './harness.ts';
 

@@ -98,6 +98,21 @@ export const errors = {
   forbidden: row('permission', 403, 'error', 'no', 'The caller may not do this.'),
   not_member: row('permission', 403, 'error', 'no', 'The user is not a member of the conversation.'),
   feature_disabled: row('permission', 403, 'error', 'no', 'The feature is off in this environment.'),
+  blocked: row('permission', 403, 'error', 'no', 'One of the two users has blocked the other.'),
+  restricted: row(
+    'permission',
+    403,
+    'error',
+    'after retryAfterMs',
+    'The user is silenced or banned; `retryAfterMs` says for how long, if it ends.',
+  ),
+  message_rejected: row(
+    'permission',
+    403,
+    'error',
+    'no',
+    'A word list refused the message; `message` is the reason for people.',
+  ),
   user_deactivated: row('permission', 403, { close: 4003 }, 'no', 'The user is deactivated.'),
   dev_tokens_disabled: row(
     'permission',

@@ -3,16 +3,19 @@ import type { Static } from 'typebox';
 import { nullable, open, optional, Seq, Timestamp } from './schemas/common.ts';
 import { ownVotes, Poll } from './schemas/polls.ts';
 import { reactionChanges, reactionCounts } from './schemas/reactions.ts';
-import { Conversation, MessageOrTombstone, Role } from './schemas/resources.ts';
+import { Conversation, ConversationRules, MessageOrTombstone, Role } from './schemas/resources.ts';
 
 const userId = Type.String({ minLength: 1 });
 const actorId = nullable(userId);
 const reason = Type.Union([Type.Literal('removed'), Type.Literal('left')]);
 
+export const banned = Type.Literal(true, { description: 'The user was banned; otherwise missing' });
+
 /** `changes` of conversation.updated: only the changed fields, with their new values. */
 export const Changes = open({
   name: optional(nullable(Type.String())),
   metadata: optional(Type.Unsafe<Record<string, unknown>>({ type: 'object' })),
+  rules: optional(ConversationRules),
 });
 
 /** events#types: the per-conversation seq stream. `d` by event name. */
@@ -44,7 +47,7 @@ export const socketEvents = {
   'message.pinned': open({ id: Type.String(), pinned: Type.Boolean(), actorId, at: Timestamp }),
   'message.enriched': open({ id: Type.String(), poll: optional(Poll) }),
   'member.added': open({ userIds: Type.Array(userId), userId, actorId }),
-  'member.removed': open({ userId, actorId, reason }),
+  'member.removed': open({ userId, actorId, reason, banned: optional(banned) }),
   'member.updated': open({ userId, role: Role, actorId }),
   'conversation.created': open({ conversation: Conversation }),
   'conversation.updated': open({ changes: Changes, actorId }),

@@ -196,7 +196,7 @@ export const ephemeralFrames = {
   }),
   personal: open({
     rev: Type.Integer({ minimum: 1, description: 'The `personalRev` from now on' }),
-    kind: Type.String({ description: 'What changed: `level`' }),
+    kind: Type.String({ description: 'What changed: `level`, `block`, `restriction`' }),
     d: Type.Unsafe<Record<string, unknown>>({
       type: 'object',
       description: 'What the operation that changed it answered',

@@ -45,6 +45,13 @@ export const limits = {
   pollOptions: { min: 2, max: 10 },
   /** mentions#bounds. */
   mentionsPerMessage: 50,
+  blocksPerUser: 1_000,
+  restrictionReasonCharacters: 500,
+  slowModeSeconds: 21_600,
+  /** Of all word lists of an environment together. */
+  words: 5_000,
+  wordLists: 10,
+  wordCharacters: 64,
   frameBytes: 16 * 1024,
   socketsPerUser: 10,
   presenceWatch: 200,

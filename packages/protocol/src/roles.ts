@@ -26,6 +26,8 @@ export const permissions = {
   'calls.manage': 'developer',
   /** Deactivate and erase users, end their sessions. */
   'users.manage': 'developer',
+  /** Silence users. */
+  'moderation.manage': 'developer',
   /** See users, conversations and their members. */
   'explorer.read': 'viewer',
   /** Create users and conversations, change members, send messages. */

@@ -1,10 +1,11 @@
 import Type from 'typebox';
 import type { Static } from 'typebox';
-import { Changes } from './events.ts';
+import { banned, Changes } from './events.ts';
 import { Call } from './schemas/calls.ts';
-import { nullable, open, Seq, Timestamp } from './schemas/common.ts';
+import { nullable, open, optional, Seq, Timestamp } from './schemas/common.ts';
 import { reactionChanges, reactionCounts } from './schemas/reactions.ts';
 import { Conversation, Message } from './schemas/resources.ts';
+import { RestrictionKind } from './schemas/restrictions.ts';
 
 const conversationId = Type.String({ pattern: '^conv_' });
 const messageId = Type.String({ pattern: '^msg_' });
@@ -40,8 +41,17 @@ export const webhookEvents = {
     userId,
     actorId,
     reason: Type.Union([Type.Literal('removed'), Type.Literal('left')]),
+    banned: optional(banned),
+  }),
+  'member.restricted': open({
+    conversationId: nullable(conversationId),
+    userId,
+    kind: nullable(RestrictionKind),
+    until: nullable(Timestamp),
+    by: nullable(userId),
   }),
   'message.read': open({ conversationId, userId, lastReadSeq: Seq }),
+  'user.blocked': open({ userId, blockedId: userId, blocked: Type.Boolean() }),
   'user.deleted': open({
     userId,
     messages: Type.Union([Type.Literal('anonymize'), Type.Literal('delete')]),

@@ -31,6 +31,9 @@ export interface Strings {
   jumpToLatest: string;
   edited: string;
   deleted: string;
+  /** In place of a message of somebody whom the user blocks. */
+  blocked: string;
+  show: string;
   goToMessage: string;
   earlierMessage: string;
   reply: string;
@@ -149,6 +152,8 @@ export const english: Strings = {
   jumpToLatest: 'Go to the newest message',
   edited: 'edited',
   deleted: 'This message was deleted',
+  blocked: 'A message of somebody you blocked.',
+  show: 'Show',
   goToMessage: 'Go to this message',
   earlierMessage: 'An earlier message',
   reply: 'Reply',

@@ -31,9 +31,10 @@ const message = (conversationId: string, more: Partial<MessageItem>): MessageIte
   ...more,
 });
 
-async function page(userId = 'ann') {
+async function page(userId = 'ann', role: 'moderator' | 'member' = 'member') {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);
+  server.conversations.get(cid)!.members.get(userId)!.role = role;
   const user = await connected(client(userId), clock);
   Object.defineProperty(user, 'features', { value: ['polls'] });
   const asked: unknown[] = [];
@@ -55,7 +56,16 @@ async function page(userId = 'ann') {
   const node = (more: Partial<MessageItem>) =>
     provide({ client: user }, createElement(One, { item: message(cid, more) }));
   const { render, unmount } = await mount(node({}));
-  return { asked, unmount, view: () => view!, show: (more: Partial<MessageItem>) => render(node(more)) };
+  /** The members arrive, too. */
+  const settle = () => act(() => clock.advance(0));
+  await settle();
+  return {
+    asked,
+    unmount,
+    settle,
+    view: () => view!,
+    show: (more: Partial<MessageItem>) => render(node(more)),
+  };
 }
 
 test('usePoll: results as shares; one choice replaces the other and is taken back; the author closes', async () => {
@@ -86,7 +96,7 @@ test('usePoll: results as shares; one choice replaces the other and is taken bac
   await unmount();
 });
 
-test('usePoll: several choices are added and taken back one by one; only the author closes', async () => {
+test('usePoll: several choices are added and taken back one by one; a member closes no poll of others', async () => {
   const { asked, view, show, unmount } = await page('bob');
   const reactions = { revision: 1, total: 0, counts: [], own: [], ownVotes: [1, 3] };
   await show({ poll: { ...poll, multiple: true }, reactions });
@@ -96,5 +106,14 @@ test('usePoll: several choices are added and taken back one by one; only the aut
   assert.deepEqual(asked, [[1, 3, 2], [1]]);
   await show({ id: null, seq: null, status: 'pending' });
   assert.equal(view().canVote, false, 'not sent yet');
+  await unmount();
+});
+
+test('usePoll: a moderator closes polls of others', async () => {
+  const { asked, view, settle, unmount } = await page('bob', 'moderator');
+  for (let i = 0; i < 5 && !view().canClose; i++) await settle();
+  assert.equal(view().canClose, true);
+  await act(() => view().close());
+  assert.deepEqual(asked, ['close']);
   await unmount();
 });

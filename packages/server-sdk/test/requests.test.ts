@@ -21,7 +21,7 @@ test('a call is the route of the table: ids in the path, other fields in query o
       ['DELETE', '/v1/users/alice?messages=delete', ''],
       ['POST', '/v1/conversations/conv_1/messages', '{"text":"hi","senderId":"alice"}'],
       ['GET', '/v1/users/alice', ''],
-      ['POST', '/v1/users/alice/deactivate', ''],
+      ['POST', '/v1/users/alice/deactivate', '{}'],
     ],
   );
   for (const one of seen) assert.equal(one.headers.authorization, `Bearer ${secretKey}`);
@@ -98,7 +98,7 @@ test('sdk#server-retries: POST, PATCH and DELETE carry one key over all tries; G
 
 test('a key given by the caller is used as it is', async (t) => {
   const { parley, seen } = await setUp(t, () => ok);
-  await parley.users.deactivate('alice', { idempotencyKey: 'mine' });
+  await parley.users.reactivate('alice', { idempotencyKey: 'mine' });
   await parley.messages.send('conv_1', { text: 'hi' }, { idempotencyKey: 'mine too' });
   assert.deepEqual(
     seen.map((one) => one.headers['idempotency-key']),

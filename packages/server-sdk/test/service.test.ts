@@ -108,6 +108,23 @@ test('server SDK: every method, against the real service, with a webhook that ve
     assert.ok((await parley.polls.close(asked.id)).poll?.closedAt);
     await assert.rejects(parley.polls.close(asked.id), { code: 'state_conflict', status: 409 });
     assert.equal(await messages.delete(asked.id, { hard: true }), undefined);
+    const { blocks, restrictions, wordLists } = parley;
+    assert.equal((await blocks.add('bob', { byUserId: 'ann' })).userId, 'bob');
+    for await (const { userId } of blocks.list({ userId: 'ann' })) assert.equal(userId, 'bob');
+    assert.equal(await blocks.remove('bob', { byUserId: 'ann' }), undefined);
+    assert.equal((await restrictions.set(conv.id, 'bob', { kind: 'silence' })).kind, 'silence');
+    for await (const { userId } of restrictions.list(conv.id)) assert.equal(userId, 'bob');
+    assert.equal(await restrictions.remove(conv.id, 'bob'), undefined);
+    assert.equal((await users.silence('bob', {})).until, null);
+    assert.equal(await users.unsilence('bob'), undefined);
+    const words = { entries: ['a', 'b*'], action: 'mask', conversations: 'group' } as const;
+    assert.deepEqual(
+      (await wordLists.set('sdk', { ...words, entries: [...words.entries] })).entries,
+      words.entries,
+    );
+    assert.equal((await wordLists.get('sdk')).action, 'mask');
+    for await (const { name, entries } of wordLists.list()) assert.deepEqual([name, entries], ['sdk', 2]);
+    assert.equal(await wordLists.delete('sdk'), undefined);
     assert.ok((await messages.delete(message.id))!.deletedAt);
     const oldest = (await messages.list(conv.id)).data.at(-1)!;
     assert.equal(await messages.delete(oldest.id, { hard: true }), undefined);

@@ -6,7 +6,7 @@ export interface Composition {
   text(text: string): Composition;
   /** Adds `@` and the name, or the `shown` text. A user is mentioned once; a second time it is text alone. */
   mention(user: { id: string; name?: string | null }, shown?: string): Composition;
-  /** All members, or those who are there; only owners may. */
+  /** All members, or those who are there; for owners and moderators. */
   mentionAll(whom?: 'everyone' | 'here', shown?: string): Composition;
   toDraft(): Draft & { text: string; mentions: Mention[] };
 }

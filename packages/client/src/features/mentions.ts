@@ -1,6 +1,7 @@
-import { ParleyError } from '../errors.ts';
 import type { CallOptions } from '../http.ts';
 import { isTombstone } from '../state/message-window.ts';
+import { Value } from '../store.ts';
+import type { Store } from '../store.ts';
 import type { Message, MessageOrTombstone, SocketEvents } from '../types.ts';
 
 /** The messages that name this user; it is loaded when somebody first asks for them. */
@@ -16,15 +17,28 @@ type Heard = {
   [Type in keyof SocketEvents]: { conversationId: string; type: Type; data: SocketEvents[Type] };
 }[keyof SocketEvents];
 
+/** Those of the client's events that matter here. */
+interface Happening {
+  event: Heard;
+  state: { state: string };
+}
+
 export interface MentionsHost {
-  /** Those that are on; null before the first `hello`. */
-  features(): readonly string[] | null;
+  /** Throws `feature_disabled` if the environment has it off. */
+  check(feature: string): void;
+  /** Whether the user blocks this one: its messages mention nobody. */
+  isBlocked(userId: string | null): boolean;
   me(): string | null;
   http<T>(method: string, path: string, options?: CallOptions): Promise<T>;
-  onEvent(fn: (event: Heard) => void): void;
-  onConnected(fn: () => void): void;
-  get(): MentionsSnapshot;
-  set(snapshot: MentionsSnapshot): void;
+  on<K extends keyof Happening>(name: K, fn: (value: Happening[K]) => void): unknown;
+}
+
+/** The messages that name this user, of all conversations. Whoever first subscribes loads them. */
+export interface Mentions extends Store<MentionsSnapshot> {
+  /** Loads the newest ones again; what was shown before goes. */
+  load(): Promise<void>;
+  /** Loads the next page, if there is one. */
+  loadMore(): Promise<void>;
 }
 
 interface Page {
@@ -34,9 +48,9 @@ interface Page {
 
 const maxItems = 1_000;
 
-export type MentionsFeature = ReturnType<typeof bindMentions>;
-
-export function bindMentions(host: MentionsHost) {
+export function bindMentions(host: MentionsHost): Mentions {
+  const store = new Value<MentionsSnapshot>({ items: [], hasMore: false, status: 'loading' });
+  let first: Promise<void> | null = null;
   let cursor: string | null = null;
   let more: Promise<void> | null = null;
   let asked = 0;
@@ -44,16 +58,16 @@ export function bindMentions(host: MentionsHost) {
   let missed: (() => void)[] | null = null;
 
   const show = (items: readonly Message[]): void =>
-    host.set({ items: items.slice(0, maxItems), hasMore: cursor !== null, status: 'ready' });
+    store.set({ items: items.slice(0, maxItems), hasMore: cursor !== null, status: 'ready' });
   const without = (fits: (m: Message) => boolean): void => {
-    const { items } = host.get();
+    const { items } = store.get();
     if (items.some(fits)) show(items.filter((m) => !fits(m)));
   };
-  const names = ({ mentions }: MessageOrTombstone): boolean =>
-    !!mentions?.some(({ userId }) => userId === host.me());
+  const names = ({ senderId, mentions }: MessageOrTombstone): boolean =>
+    !host.isBlocked(senderId) && !!mentions?.some(({ userId }) => userId === host.me());
 
   function put(message: MessageOrTombstone): void {
-    const { items } = host.get();
+    const { items } = store.get();
     const known = items.find((m) => m.id === message.id);
     if (isTombstone(message) || !names(message)) return without((m) => m.id === message.id);
     if (known) {
@@ -85,8 +99,7 @@ export function bindMentions(host: MentionsHost) {
   }
 
   async function page(after: string | null, take: (page: Page) => void): Promise<void> {
-    if (host.features()?.includes('mentions') === false)
-      throw new ParleyError('feature_disabled', 'Mentions are off in this environment.');
+    host.check('mentions');
     const mine = ++asked;
     missed = [];
     const found = await host.http<Page>(
@@ -102,25 +115,28 @@ export function bindMentions(host: MentionsHost) {
     for (const again of later) again();
   }
 
-  host.onEvent((event) => {
+  host.on('event', (event) => {
     apply(event);
     missed?.push(() => apply(event));
   });
   // What was missed while disconnected is in the first page.
-  host.onConnected(() => {
-    if (host.get().status === 'ready') load().catch(() => {});
+  host.on('state', ({ state }) => {
+    if (state === 'connected' && store.get().status === 'ready') load().catch(() => {});
   });
 
-  /** Loads the newest ones; what was shown before goes. */
   const load = (): Promise<void> => page(null, ({ data }) => show(data));
   return {
+    get: store.get,
+    subscribe(listener) {
+      first ??= load().catch(() => void (first = null));
+      return store.subscribe(listener);
+    },
     load,
-    /** Loads the next page, if there is one. */
     loadMore(): Promise<void> {
       if (cursor === null) return Promise.resolve();
       return (more ??= page(cursor, ({ data }) => {
-        const known = new Set(host.get().items.map((m) => m.id));
-        show([...host.get().items, ...data.filter((m) => !known.has(m.id))]);
+        const known = new Set(store.get().items.map((m) => m.id));
+        show([...store.get().items, ...data.filter((m) => !known.has(m.id))]);
       }).finally(() => (more = null)));
     },
   };

@@ -4,8 +4,11 @@ import type { CallOptions } from '../http.ts';
 import { serverItem } from '../state/message-item.ts';
 import type { MessageItem } from '../state/message-item.ts';
 import { isTombstone, MessageWindow } from '../state/message-window.ts';
-import type { Applied, ToldPin } from '../state/message-window.ts';
+import type { Applied, ToldPin } from '../state/told.ts';
+import { Value } from '../store.ts';
+import type { Store } from '../store.ts';
 import type { Message, MessageOrTombstone } from '../types.ts';
+import { changeMessage } from './changes.ts';
 
 /** Pinned messages of an open conversation; it is loaded when somebody first uses them. */
 
@@ -15,6 +18,8 @@ export interface PinsHost {
   clock: Clock;
   /** Those that are on; null before the first `hello`. */
   features(): readonly string[] | null;
+  /** Throws `feature_disabled` if the environment has it off. */
+  check(feature: string): void;
   me(): string | null;
   http<T>(method: string, path: string, options?: CallOptions): Promise<T>;
   /** A message of the conversation's window. */
@@ -44,9 +49,11 @@ const maxWaiting = 100;
 
 export type PinsFeature = ReturnType<typeof bindPins>;
 
-export function bindPins(host: PinsHost, publish: (snapshot: PinsSnapshot) => void) {
+export function bindPins(host: PinsHost) {
+  const store = new Value<PinsSnapshot>({ items: [], status: 'loading' });
   /** The pinned messages, with some that no longer are. It follows the stream as the conversation's window does. */
-  const list = new MessageWindow(host.me);
+  const list = new MessageWindow(host.me, () => {});
+  list.use(changeMessage);
   const views = new WeakMap<MessageOrTombstone, MessageItem>();
   const optimistic = new Map<string, { item: MessageItem; mine: Intention; view: MessageItem }>();
   /** All that the server has not answered yet. */
@@ -92,7 +99,7 @@ export function bindPins(host: PinsHost, publish: (snapshot: PinsSnapshot) => vo
     pinned.sort((a, b) =>
       a.pinned!.at === b.pinned!.at ? b.seq! - a.seq! : a.pinned!.at < b.pinned!.at ? 1 : -1,
     );
-    publish({ items: pinned, status: ready ? 'ready' : 'loading' });
+    store.set({ items: pinned, status: ready ? 'ready' : 'loading' });
   }
 
   async function load(): Promise<void> {
@@ -135,10 +142,11 @@ export function bindPins(host: PinsHost, publish: (snapshot: PinsSnapshot) => vo
   return {
     show,
 
-    /** Loads the list, and keeps it. */
-    follow(): void {
+    /** The list, which is loaded and kept from now on. */
+    follow(): Store<PinsSnapshot> {
       following = true;
       void load();
+      return store;
     },
 
     /** Something that was applied to the conversation's window. */
@@ -160,7 +168,7 @@ export function bindPins(host: PinsHost, publish: (snapshot: PinsSnapshot) => vo
 
     /** Shows at once; a refusal takes it back, and rejects. */
     async set(id: string, on: boolean): Promise<void> {
-      if (isOff()) throw new ParleyError('feature_disabled', 'Pins are off in this environment.');
+      host.check('pins');
       if (asked.size >= maxWaiting) throw new ParleyError('rate_limited', 'Too many pins at once.');
       const mine = { id, on, at: new Date(host.clock.now()).toISOString(), overtaken: false };
       const run = Promise.resolve(tails.get(id))

@@ -6,8 +6,8 @@ import type { Message, Poll, Reaction, Reactions } from '../types.ts';
 /** Reactions and votes of an open conversation; it is loaded when somebody first uses them. */
 
 export interface ReactionsHost {
-  /** Those that are on; null before the first `hello`. */
-  features(): readonly string[] | null;
+  /** Throws `feature_disabled` if the environment has it off. */
+  check(feature: string): void;
   me(): string | null;
   http<T>(method: string, path: string, options?: CallOptions): Promise<T>;
   /** The answer of the server. */
@@ -43,11 +43,6 @@ export function bindReactions(host: ReactionsHost) {
   const tails = new Map<string, Promise<unknown>>();
   const shown = new Map<string, { item: MessageItem; wanted: readonly Intention[]; view: MessageItem }>();
 
-  function check(feature: 'reactions' | 'polls'): void {
-    if (host.features()?.includes(feature) === false)
-      throw new ParleyError('feature_disabled', `The feature ${feature} is off in this environment.`);
-  }
-
   function want(id: string, wanted: readonly Intention[]): void {
     if (wanted.length > 0) waiting.set(id, wanted);
     else waiting.delete(id);
@@ -79,17 +74,17 @@ export function bindReactions(host: ReactionsHost) {
 
   return {
     async set(id: string, emoji: string, on: boolean): Promise<Reactions> {
-      check('reactions');
+      host.check('reactions');
       return ask(id, { emoji, on }, on ? 'PUT' : 'DELETE', path(id, emoji), on ? { body: {} } : {});
     },
 
     async vote(id: string, votes: readonly number[]): Promise<Reactions> {
-      check('polls');
+      host.check('polls');
       return ask(id, { votes }, 'PUT', `${of(id)}/votes`, { body: { options: votes } });
     },
 
     async close(id: string): Promise<Poll> {
-      check('polls');
+      host.check('polls');
       const { poll } = await host.http<Message>('POST', `${of(id)}/poll/close`);
       host.closed(id, poll!);
       return poll!;
@@ -97,7 +92,7 @@ export function bindReactions(host: ReactionsHost) {
 
     /** Who reacted, newest first, page by page. */
     async list(id: string, emoji?: string, cursor?: string): Promise<ReactorsPage> {
-      check('reactions');
+      host.check('reactions');
       return host.http<ReactorsPage>('GET', path(id), { query: { emoji, cursor } });
     },
 

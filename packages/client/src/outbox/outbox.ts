@@ -218,7 +218,10 @@ export class Outbox {
         } else if (isTransient(error)) {
           if (epoch === this.#epoch)
             await this.#sleep(Math.max(error.retryAfterMs ?? 0, backoff(tries++, this.#o.random)));
-        } else this.#fail(head, { code: error.code, message: error.message });
+        } else {
+          const { code, message, retryAfterMs } = error;
+          this.#fail(head, retryAfterMs ? { code, message, retryAfterMs } : { code, message });
+        }
       }
       await this.#writes;
     }

@@ -1,6 +1,11 @@
 import { Derived } from '../store.ts';
-import type { ConversationListItem, EventFrame, Notifications, SyncResult } from '../types.ts';
-import { isMentioned } from './mentions.ts';
+import type {
+  ConversationListItem,
+  EventFrame,
+  MessageOrTombstone,
+  Notifications,
+  SyncResult,
+} from '../types.ts';
 import { isTombstone } from './message-window.ts';
 
 export interface ConversationListSnapshot {
@@ -38,6 +43,8 @@ export interface ConversationListOptions {
   wentBack(cid: string): void;
   /** Whether a read mark of this client is still on its way. */
   readPending(cid: string): boolean;
+  /** Whether the message of somebody else is for this user, by name or for all. */
+  mentions(message: MessageOrTombstone): boolean;
   /** A level that ends by itself came in. */
   levelEnds(): void;
   now(): string;
@@ -239,7 +246,7 @@ export class ConversationList {
           head.unread = head.mentions = 0;
         } else if (!isTombstone(message) && message.seq > head.lastReadSeq) {
           head.unread++;
-          if (isMentioned(message, this.me)) head.mentions = (head.mentions ?? 0) + 1;
+          if (this.#o.mentions(message)) head.mentions = (head.mentions ?? 0) + 1;
         }
         if (!isTombstone(message)) {
           const { id, senderId, text, createdAt, attachments } = message;
@@ -257,7 +264,7 @@ export class ConversationList {
       }
       case 'message.updated':
         // It may have named this user before, and may do so now.
-        if (head.mentions || (head.unread > 0 && isMentioned(d.message, this.me))) this.#o.doubt();
+        if (head.mentions || (head.unread > 0 && this.#o.mentions(d.message))) this.#o.doubt();
         if (item?.lastMessage?.id === d.message.id && !isTombstone(d.message))
           changed.lastMessage = { ...item.lastMessage, text: d.message.text };
         break;
@@ -267,7 +274,8 @@ export class ConversationList {
         if (item?.lastMessage?.id === d.id) this.#doubt(cid);
         break;
       case 'conversation.updated': {
-        const { name, metadata } = d.changes;
+        const { name, metadata, rules } = d.changes;
+        if (rules !== undefined) changed.rules = rules;
         if (name !== undefined) changed.name = name;
         if (metadata !== undefined) changed.metadata = metadata;
         break;

@@ -1,12 +1,11 @@
-import type { Api, Edit } from '../api.ts';
-import type { Clock } from '../clock.ts';
+import type { Api, ConversationChange, Edit } from '../api.ts';
 import { asError, isGone, ParleyError } from '../errors.ts';
 import type { ErrorInfo } from '../errors.ts';
+import type { Extension, ExtensionHost } from '../features/conversation.ts';
 import type { PinsSnapshot } from '../features/pins.ts';
-import type { ReactionsFeature, ReactionsHost, ReactorsPage } from '../features/reactions.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { Draft } from '../outbox/storage.ts';
-import { Derived } from '../store.ts';
+import { Derived, Lazy } from '../store.ts';
 import type { Store } from '../store.ts';
 import { GapRepair } from '../sync/gap-repair.ts';
 import type {
@@ -16,18 +15,13 @@ import type {
   Member,
   Message,
   MessageOrTombstone,
-  Poll,
-  NotificationLevel,
-  Reactions,
 } from '../types.ts';
-import type { UploadFile, UploadOptions, Uploads } from '../uploads.ts';
-import type { ConversationList } from './conversation-list.ts';
+import type { UploadFile, UploadOptions, Uploads } from '../features/uploads.ts';
 import { Members } from './members.ts';
 import { entryItem, serverItem } from './message-item.ts';
 import type { MessageItem } from './message-item.ts';
 import { MessageWindow } from './message-window.ts';
-import type { Applied, ToldReactions } from './message-window.ts';
-import { Pins } from './pins.ts';
+import type { Told } from './told.ts';
 import { Typing } from './typing.ts';
 
 export interface MessagesSnapshot {
@@ -39,16 +33,13 @@ export interface MessagesSnapshot {
 }
 
 /** What a conversation needs from its client. */
-export interface ConversationHost extends Pick<ReactionsHost, 'features' | 'http'> {
+export interface ConversationHost extends ExtensionHost {
   api: Api;
-  list: ConversationList;
   outbox: Outbox;
   uploads: Uploads;
-  clock: Clock;
   random(): number;
-  me(): string | null;
-  /** Throws `feature_disabled` if the environment has it off. */
-  check(feature: string): void;
+  /** The message, marked if the user blocks its sender. */
+  marked(item: MessageItem): MessageItem;
   events(cid: string, after: number): Promise<{ data: EventFrame[]; hasMore: boolean }>;
   sendTyping(cid: string, state: 'start' | 'stop'): void;
   markRead(cid: string, seq?: number): void;
@@ -63,6 +54,9 @@ export interface ConversationHost extends Pick<ReactionsHost, 'features' | 'http
 
 const pageSize = 50;
 const maxKeys = 1_000;
+/** Methods that load the module in which they are. */
+const extensions =
+  'react unreact reactors vote closePoll pin unpin setRole silence ban unrestrict restrictions mute unmute setLevel';
 
 /** An open conversation: its window follows the stream until `close`. */
 export class ConversationHandle {
@@ -72,8 +66,10 @@ export class ConversationHandle {
   readonly typing: Store<readonly string[]>;
   /** The pinned messages, which are loaded when somebody first looks. */
   readonly pins: Store<PinsSnapshot>;
+  /** From when on the user may send again (slow mode, a silence), in milliseconds; Infinity: never. Null: now, as far as is known. */
+  readonly sendableAt: Store<number | null>;
   #host: ConversationHost;
-  #window = new MessageWindow(() => this.#host.me());
+  #window: MessageWindow;
   #gap: GapRepair<EventFrame>;
   #members = new Members();
   #typing: Typing;
@@ -85,8 +81,7 @@ export class ConversationHandle {
   /** Entries whose event came before their ack; false if it may be the event of another message. */
   #echoed = new Map<string, boolean>();
   #loading: { older?: Promise<void>; newer?: Promise<void> } = {};
-  #reactions?: ReactionsFeature;
-  #pins: Pins;
+  #extension: Lazy<Extension>;
 
   constructor(id: string, host: ConversationHost) {
     this.id = id;
@@ -95,13 +90,15 @@ export class ConversationHandle {
     this.members = this.#members.store;
     this.#typing = new Typing(host.clock, (state) => host.sendTyping(id, state));
     this.typing = this.#typing.store;
-    this.pins = this.#pins = new Pins({
-      ...host,
-      id,
-      find: (messageId) => this.#window.items.find((m) => m.id === messageId),
-      told: (pin) => this.#window.apply(pin),
-      changed: () => this.#store.touch(),
-    });
+    const changed = () => this.#store.touch();
+    this.#extension = new Lazy(async () =>
+      (await import('../features/conversation.ts')).extend(host, this, this.#window, changed),
+    );
+    // Without the module the next event tries again.
+    this.#window = new MessageWindow(host.me, () => void this.#extension.bind().then(changed, () => {}));
+    this.#extension.lend(this, extensions);
+    this.pins = this.#extension.store('pins', { items: [], status: 'loading' });
+    this.sendableAt = this.#extension.store('sendable', null);
     this.#gap = new GapRepair({
       clock: host.clock,
       random: host.random,
@@ -146,27 +143,17 @@ export class ConversationHandle {
     this.#upsert(await this.#host.api.deleteMessage(messageId));
   }
   /** Shows at once; resolves with the counts when it is committed, or rejects and is taken back. */
-  async react(messageId: string, emoji: string): Promise<Reactions> {
-    return (await this.#bindReactions()).set(messageId, emoji, true);
-  }
-  async unreact(messageId: string, emoji: string): Promise<Reactions> {
-    return (await this.#bindReactions()).set(messageId, emoji, false);
-  }
+  declare react: Extension['react'];
+  declare unreact: Extension['unreact'];
   /** Who reacted, newest first: with one emoji, or with any. */
-  async reactors(messageId: string, emoji?: string, cursor?: string): Promise<ReactorsPage> {
-    return (await this.#bindReactions()).list(messageId, emoji, cursor);
-  }
+  declare reactors: Extension['reactors'];
   /** Shows at once; resolves when it is committed, or rejects and is taken back. */
-  pin = (messageId: string): Promise<void> => this.#pins.set(messageId, true);
-  unpin = (messageId: string): Promise<void> => this.#pins.set(messageId, false);
+  declare pin: Extension['pin'];
+  declare unpin: Extension['unpin'];
   /** Votes for these options of a message's poll, instead of those before; none takes the vote back. Shows at once. */
-  async vote(messageId: string, options: readonly number[]): Promise<Reactions> {
-    return (await this.#bindReactions()).vote(messageId, options);
-  }
-  /** Only the author of the message may. */
-  async closePoll(messageId: string): Promise<Poll> {
-    return (await this.#bindReactions()).close(messageId);
-  }
+  declare vote: Extension['vote'];
+  /** For the author of the message, owners and moderators. */
+  declare closePoll: Extension['closePoll'];
   /** Marks messages as read up to `seq`, or all of them. */
   markRead(seq?: number): void {
     this.#host.markRead(this.id, seq);
@@ -218,29 +205,26 @@ export class ConversationHandle {
   addMembers = async (userIds: readonly string[]): Promise<void> =>
     void (await this.#host.api.addMembers(this.id, userIds));
   removeMember = (userId: string): Promise<void> => this.#host.api.removeMember(this.id, userId);
+  /** Makes a member a moderator, or a moderator a member; for owners, where the environment allows it. */
+  declare setRole: Extension['setRole'];
+  /** The member reads everything and writes nothing until the end, or for ever; for owners and moderators. */
+  declare silence: Extension['silence'];
+  /** The user leaves, and cannot come back until the end. */
+  declare ban: Extension['ban'];
+  declare unrestrict: Extension['unrestrict'];
+  /** Who is banned or silenced here. */
+  declare restrictions: Extension['restrictions'];
   async leave(): Promise<void> {
     const me = this.#host.me();
     if (me === null) throw new ParleyError('disconnected');
     await this.removeMember(me);
   }
-  update = async (change: { name?: string | null; metadata?: Record<string, unknown> }): Promise<void> =>
+  update = async (change: ConversationChange): Promise<void> =>
     void (await this.#host.api.updateConversation(this.id, change));
-  async mute(muted = true): Promise<void> {
-    const { api, list } = this.#host;
-    await api.mute(this.id, muted);
-    // The frame `personal` says which level holds after unmuting; without a socket the next sync does.
-    if (list.item(this.id)?.muted === muted) return;
-    const level = muted ? 'none' : list.defaultLevel;
-    list.level({ conversationId: this.id, level, until: null, muted });
-    list.markStale(this.id);
-  }
-  unmute = (): Promise<void> => this.mute(false);
+  declare mute: Extension['mute'];
+  declare unmute: Extension['unmute'];
   /** Which messages are pushed to this user. `until` ends `none`; the level before holds again. */
-  async setLevel(level: NotificationLevel, { until }: { until?: Date | string } = {}): Promise<void> {
-    this.#host.check('mentions');
-    const end = until === undefined ? {} : { until: new Date(until).toISOString() };
-    this.#host.list.level(await this.#host.api.setLevel(this.id, { level, ...end }));
-  }
+  declare setLevel: Extension['setLevel'];
   /** Call this once for each `open`; after the last call the handle no longer follows the conversation. */
   close(): void {
     if (--this.refs !== 0) return;
@@ -266,7 +250,7 @@ export class ConversationHandle {
     }
     this.#gap.resume();
     if (lastSeq !== undefined) this.#gap.reach(lastSeq);
-    this.#pins.feature?.retry();
+    this.#extension.it?.retry();
     return this.#gap.settled();
   }
   /** @internal */
@@ -297,30 +281,15 @@ export class ConversationHandle {
     this.#members.receipt(receipt);
   }
   /** @internal */
-  receiveReactions(d: ToldReactions): void {
-    const own = { e: 'reaction.own', d } as const;
-    this.#tell(own);
-    this.#pins.feature?.event(own);
+  tell(what: Told): void {
+    if (!this.#window.apply(what)) this.#gap.reload();
+    this.#extension.it?.event(what);
+    this.#store.touch();
   }
   /** @internal */
   outboxChanged(): void {
     this.#host.outbox.seen(this.id, this.#gap.lastSeq);
     this.#store.touch();
-  }
-
-  #tell(what: Applied): void {
-    if (!this.#window.apply(what)) this.#gap.reload();
-    this.#store.touch();
-  }
-
-  async #bindReactions(): Promise<ReactionsFeature> {
-    const { bindReactions } = await import('../features/reactions.ts');
-    return (this.#reactions ??= bindReactions({
-      ...this.#host,
-      told: (id, reactions) => this.receiveReactions({ id, ...reactions }),
-      closed: (id, poll) => this.#tell({ e: 'message.enriched', d: { id, poll } }),
-      changed: () => this.#store.touch(),
-    }));
   }
 
   async #reload(): Promise<(wanted: boolean) => number> {
@@ -333,7 +302,7 @@ export class ConversationHandle {
       return (wanted) => {
         this.#unacked = true;
         this.#members.missed();
-        this.#pins.feature?.missed();
+        this.#extension.it?.missed();
         finish(wanted ? () => this.#window.replace(page.data, page.hasMore, false) : null, true);
         return position;
       };
@@ -369,7 +338,7 @@ export class ConversationHandle {
   #apply(event: EventFrame): void {
     if (!this.#window.apply(event)) this.#gap.reload();
     this.#members.event(event);
-    this.#pins.feature?.event(event);
+    this.#extension.it?.event(event);
     if (event.e === 'message.new') {
       const { message } = event.d;
       this.#unacked ||= message.senderId !== this.#host.me();
@@ -392,7 +361,7 @@ export class ConversationHandle {
     this.#host.outbox.seen(this.id, this.#gap.lastSeq);
     if (this.#unacked) this.#host.onCaughtUp(this.id, this.#gap.lastSeq);
     this.#unacked = false;
-    this.#pins.feature?.retry();
+    this.#extension.it?.retry();
     if (this.#members.stale) this.loadMembers().catch(() => {}); // The list stays stale, and the next progress tries again.
     this.#store.touch();
   }
@@ -419,8 +388,7 @@ export class ConversationHandle {
     const items = this.#window.items.map((m) => {
       let view = this.#views.get(m);
       if (!view) this.#views.set(m, (view = serverItem(m, this.#keys.get(m.id))));
-      view = this.#reactions?.show(view) ?? view;
-      return this.#pins.feature?.show(view) ?? view;
+      return this.#host.marked(this.#extension.it?.show(view) ?? view);
     });
     const { hasOlder, hasNewer } = this.#window;
     return { items: [...items, ...waiting], hasOlder, hasNewer, status: this.#status };

@@ -1,6 +1,6 @@
 import type { ErrorInfo } from '../errors.ts';
 import type { OutboxEntry } from '../outbox/storage.ts';
-import type { Attachment, Mention, Message, MessageOrTombstone, NewPoll, Poll, Reactions } from '../types.ts';
+import type { Attachment, Mention, Message, MessageOrTombstone, Poll, Reactions } from '../types.ts';
 
 /** One line of a conversation: a message from the server, or one of this user on its way. */
 export interface MessageItem {
@@ -28,6 +28,8 @@ export interface MessageItem {
   deletedAt: string | null;
   /** Whom it is for; missing where it names nobody. */
   mentions?: readonly Mention[];
+  /** The user blocks who sent it. */
+  blocked?: true;
   /** Missing where nobody has reacted, or the last one took it back; one's own show at once. */
   reactions?: Reactions;
   /** Missing where it is not pinned; one's own pins show at once. `by` is null for the server. */
@@ -52,17 +54,13 @@ export function serverItem(m: MessageOrTombstone, clientMsgId: string | undefine
   };
 }
 
-const unsentPoll = ({ options, ...poll }: NewPoll): Poll => ({
-  multiple: false,
-  anonymous: false,
-  ...poll,
-  options: options.map(({ text }, i) => ({ id: i + 1, text })),
-});
-
 export function entryItem(entry: OutboxEntry, me: string | null, error: ErrorInfo | undefined): MessageItem {
   const { clientMsgId, conversationId, draft, createdAt } = entry;
+  const { text = null, replyTo = null, attachments, metadata = {}, ...rest } = draft;
   return {
     ...none,
+    // `send` has made the poll whole.
+    ...(rest as Pick<MessageItem, 'mentions' | 'poll'>),
     key: clientMsgId,
     status: entry.status === 'sent' ? 'sent' : error ? 'failed' : 'pending',
     ...(error ? { error } : {}),
@@ -71,12 +69,10 @@ export function entryItem(entry: OutboxEntry, me: string | null, error: ErrorInf
     seq: entry.seq ?? null,
     conversationId,
     senderId: me,
-    text: draft.text ?? null,
-    replyTo: draft.replyTo ?? null,
-    ...(draft.attachments ? { attachmentIds: draft.attachments } : {}),
-    metadata: draft.metadata ?? {},
-    ...(draft.poll ? { poll: unsentPoll(draft.poll) } : {}),
-    ...(draft.mentions?.length ? { mentions: draft.mentions } : {}),
+    text,
+    replyTo,
+    ...(attachments ? { attachmentIds: attachments } : {}),
+    metadata,
     createdAt: entry.sentAt ?? new Date(createdAt).toISOString(),
     deletedAt: null,
   };

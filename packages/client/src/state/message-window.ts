@@ -1,26 +1,5 @@
-import type {
-  EventFrame,
-  Message,
-  MessageOrTombstone,
-  Reactions,
-  SocketEvents,
-  Tombstone,
-} from '../types.ts';
-
-/** Reactions as an event, an ack or one's own devices tell them. */
-export type ToldReactions = { id: string; revision: number } & Partial<
-  Reactions & Pick<SocketEvents['message.reactions'], 'changes' | 'more'>
->;
-/** What changes messages: events of the stream, and what only this user is told. */
-export type Applied =
-  | EventFrame
-  | { e: 'reaction.own'; d: ToldReactions }
-  | { e: 'message.enriched'; d: SocketEvents['message.enriched'] }
-  | ToldPin;
-export interface ToldPin {
-  e: 'message.pinned';
-  d: SocketEvents['message.pinned'];
-}
+import type { Message, MessageOrTombstone, Tombstone } from '../types.ts';
+import type { Applied, Change } from './told.ts';
 
 const maxItems = 1_000;
 const maxLog = 2_000;
@@ -42,19 +21,14 @@ const normal = (m: MessageOrTombstone): MessageOrTombstone =>
       }
     : m;
 
-/** What only messages have that were read: the copy in an event lacks it, and what is known of it stays. */
-const onlyRead = ({ reactions, pinnedAt, pinnedBy = null }: MessageOrTombstone) => ({
-  ...(reactions && { reactions }),
-  ...(pinnedAt && { pinnedAt, pinnedBy }),
-});
-
 const isNewer = (a: MessageOrTombstone, b: MessageOrTombstone): boolean =>
   !isTombstone(b) && (isTombstone(a) || (a as Message).version > b.version);
 
 /**
  * A contiguous range of a conversation's messages, in ascending seq. Applying an event twice, or one that a page has
  * already shown, changes nothing. Events that arrive while a page is being loaded are also applied to that page,
- * because it may be older than they are.
+ * because it may be older than they are. Events of extensions wait for the module that knows them: they tell a whole
+ * state, so it does not matter that others have been applied before.
  */
 export class MessageWindow {
   items: MessageOrTombstone[] = [];
@@ -63,12 +37,15 @@ export class MessageWindow {
   #loads = 0;
   #generation = 0;
   #log: Applied[] = [];
-  /** The revision at which one's own were as they are, if it is not that of the counts. */
-  #ownAt = new WeakMap<Reactions, number>();
+  #change?: Change;
+  #waiting: Applied[] = [];
   #me: () => string | null;
+  #wake: () => void;
 
-  constructor(me: () => string | null) {
+  /** @param wake called when an event waits for `use`. */
+  constructor(me: () => string | null, wake: () => void) {
     this.#me = me;
+    this.#wake = wake;
   }
 
   /**
@@ -92,6 +69,7 @@ export class MessageWindow {
   /** Pages are in descending seq, as the server sends them. */
   replace(page: MessageOrTombstone[], hasOlder: boolean, hasNewer: boolean): void {
     this.#generation++;
+    this.#waiting = []; // The page is newer than they are.
     this.items = page.map(normal).reverse();
     this.hasOlder = hasOlder;
     this.hasNewer = hasNewer;
@@ -116,73 +94,39 @@ export class MessageWindow {
     this.#trimOlder();
   }
 
-  /** Returns false if too many events arrived during a page request, so that the latest page must be loaded again. */
+  /**
+   * Returns false if too many events arrived during a page request, or wait for their module, so that the latest page must
+   * be loaded again.
+   */
   apply(event: Applied): boolean {
     if (this.#loads > 0 && this.#log.push(event) > maxLog) return false;
     this.#apply(event);
-    return true;
+    return this.#waiting.length <= maxLog;
+  }
+
+  /** From now on events of extensions are applied at once. */
+  use(change: Change): void {
+    this.#change = change;
+    for (const event of this.#waiting.splice(0)) this.#apply(event);
   }
 
   /** Takes over a newer copy of a message, from the answer of a call. */
   upsert(message: MessageOrTombstone): void {
     const at = this.#find(message.id);
     const known = this.items[at];
-    if (known && isNewer(message, known))
-      this.#set(at, isTombstone(message) ? normal(message) : { ...onlyRead(known), ...message });
+    if (!known || !isNewer(message, known)) return;
+    if (isTombstone(message)) return this.#set(at, normal(message));
+    // What only messages have that were read stays, and a poll stays closed, also where an answer from before comes late.
+    const { mentions: _, ...kept } = known;
+    this.#set(at, { ...kept, ...message, ...(kept.poll?.closedAt && { poll: kept.poll }) });
   }
 
   #set(at: number, message: MessageOrTombstone): void {
-    const { poll } = this.items[at]!;
-    // A poll stays closed, also where an answer from before comes late.
-    const kept = poll?.closedAt && !isTombstone(message) ? { ...message, poll } : message;
-    this.items = this.items.map((m, i) => (i === at ? kept : m));
-  }
-
-  /** Counts and one's own are told apart: of each the newer one stays. An event that tells every change tells one's own too. */
-  #react(told: ToldReactions): void {
-    const { id, revision, total, counts, votes, changes, more } = told;
-    let { own } = told;
-    const at = this.#find(id);
-    const message = this.items[at];
-    if (!message || isTombstone(message)) return;
-    const known: Reactions = message.reactions ?? { revision: -1, total: 0, counts: [], own: [] };
-    const ownAt = this.#ownAt.get(known) ?? known.revision;
-    const me = this.#me();
-    // Votes in an anonymous poll are not among the changes, so of a message with a poll only what is told to oneself counts.
-    if (!own && !more && !message.poll)
-      own = changes?.reduce<string[]>(
-        (mine, { userId, emoji, on }) =>
-          userId === me ? [...mine.filter((e) => e !== emoji), ...(on ? [emoji] : [])] : mine,
-        known.own ?? [],
-      );
-    const hasOwn = own && revision >= ownAt;
-    const shared = counts && revision > known.revision ? { revision, total: total!, counts, votes } : known;
-    const mine = hasOwn ? { own, ownVotes: told.ownVotes } : known;
-    const reactions: Reactions = {
-      revision: shared.revision,
-      total: shared.total,
-      counts: shared.counts,
-      ...(shared.votes ? { votes: shared.votes } : {}),
-      ...(mine.own ? { own: mine.own } : {}),
-      ...(mine.ownVotes?.length ? { ownVotes: mine.ownVotes } : {}),
-    };
-    this.#ownAt.set(reactions, hasOwn ? revision : ownAt);
-    this.#set(at, { ...message, reactions });
+    this.items = this.items.map((m, i) => (i === at ? message : m));
   }
 
   #apply(event: Applied): void {
     switch (event.e) {
-      case 'message.reactions':
-      case 'reaction.own':
-        return this.#react(event.d);
-      case 'message.pinned': {
-        const { id, pinned, at: pinnedAt, actorId: pinnedBy } = event.d;
-        const at = this.#find(id);
-        const message = this.items[at];
-        if (!message || isTombstone(message)) return;
-        const { pinnedAt: _at, pinnedBy: _by, ...rest } = message;
-        return this.#set(at, pinned ? { ...rest, pinnedAt, pinnedBy } : rest);
-      }
       case 'message.new': {
         const { message } = event.d;
         const last = this.items.at(-1)?.seq ?? -1;
@@ -194,13 +138,6 @@ export class MessageWindow {
       }
       case 'message.updated':
         return this.upsert(event.d.message);
-      case 'message.enriched': {
-        const { id, poll } = event.d;
-        const at = this.#find(id);
-        const message = this.items[at];
-        if (message && poll && !isTombstone(message)) this.#set(at, { ...message, poll });
-        return;
-      }
       case 'message.deleted': {
         const at = this.#find(event.d.id);
         if (at < 0) return;
@@ -208,8 +145,17 @@ export class MessageWindow {
         else this.upsert({ ...(this.items[at] as Tombstone), deletedAt: event.d.deletedAt });
         return;
       }
-      default: // The event is not about a message.
+      default: // It is about a message of the window, or about none.
+        this.#extend(event, this.#find((event.d as { id?: string }).id));
     }
+  }
+
+  #extend(event: Applied, at: number): void {
+    const message = this.items[at];
+    if (!message || isTombstone(message)) return;
+    if (this.#change) return this.#set(at, this.#change(message, event, this.#me()));
+    this.#waiting.push(event);
+    this.#wake();
   }
 
   #trimOlder(): void {
@@ -218,7 +164,7 @@ export class MessageWindow {
     this.hasOlder = true;
   }
 
-  #find(id: string): number {
+  #find(id: string | undefined): number {
     return this.items.findIndex((m) => m.id === id);
   }
 }

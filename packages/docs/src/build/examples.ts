@@ -28,6 +28,22 @@ export const examples: Record<string, Example> = {
   'members.add': { body: { userIds: ['carol'] } },
   'members.remove': { ids: { userId: 'carol' } },
   'members.update': { ids: { userId: 'bob' }, body: { role: 'owner' } },
+  'blocks.add': { ids: { userId: 'bob' }, body: { byUserId: 'alice' } },
+  'blocks.remove': { ids: { userId: 'bob' }, query: { byUserId: 'alice' } },
+  'blocks.list': { query: { userId: 'alice' } },
+  'restrictions.set': {
+    ids: { userId: 'bob' },
+    body: { kind: 'silence', until: '2030-01-01T00:00:00Z', reason: 'Please calm down.' },
+  },
+  'restrictions.remove': { ids: { userId: 'bob' } },
+  'users.silence': { ids: { userId: 'bob' }, body: { until: null, reason: 'spam' } },
+  'users.unsilence': { ids: { userId: 'bob' } },
+  'wordLists.set': {
+    ids: { name: 'scams' },
+    body: { entries: ['free crypto', 'wallet*'], action: 'reject', conversations: 'all' },
+  },
+  'wordLists.get': { ids: { name: 'scams' } },
+  'wordLists.delete': { ids: { name: 'scams' } },
   'messages.send': {
     body: { senderId: 'alice', clientMsgId: 'order-4812-shipped', text: 'It is in the post, no charge.' },
   },

@@ -43,6 +43,7 @@ export const guides: Group<Guide>[] = [
       guide('conversations', 'Conversations and unread'),
       guide('polls', 'Polls'),
       guide('mentions', 'Mentions and notifications'),
+      guide('moderation', 'Moderation'),
       guide('offline', 'Offline and outbox'),
       guide('react', 'React kit'),
       guide('pins', 'Pins'),

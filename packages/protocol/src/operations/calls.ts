@@ -88,7 +88,15 @@ export const callsOperations = table(
       ),
     },
     response: open({ call: Call, media: CallMedia }),
-    errors: ['not_found', 'not_member', 'call_ended', 'plan_limit_reached', 'calls_unavailable'],
+    errors: [
+      'not_found',
+      'not_member',
+      'blocked',
+      'restricted',
+      'call_ended',
+      'plan_limit_reached',
+      'calls_unavailable',
+    ],
   }),
 
   operation('calls.decline', 'POST /v1/calls/{callId}/decline', {

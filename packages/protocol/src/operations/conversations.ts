@@ -14,6 +14,7 @@ import {
 import {
   Conversation,
   ConversationListItem,
+  ConversationRulesChange,
   ConversationType,
   ExplorerConversation,
   Member,
@@ -53,7 +54,7 @@ export const conversationsOperations = table(
     },
     statuses: [201, 200],
     response: Conversation,
-    errors: ['metadata_too_large', 'not_found', 'user_deactivated'],
+    errors: ['metadata_too_large', 'not_found', 'user_deactivated', 'blocked'],
     cost: ({ type, members }) => (type === 'direct' ? 2 : 2 + members.length / 25),
   }),
 
@@ -104,12 +105,16 @@ export const conversationsOperations = table(
   }),
 
   operation('conversations.update', 'PATCH /v1/conversations/{conversationId}', {
-    summary: 'Change name or metadata (owner, server)',
-    text: 'Only what is given changes. Members get `conversation.updated` with just the changed fields.',
+    summary: 'Change name, metadata or rules (owner, server)',
+    text: 'Only what is given changes, also of `rules`, which groups have: `slowModeSeconds` lets each member send one message in that time; earlier ones are `429 rate_limited` with the rest. Owners, moderators and servers are exempt. Members get `conversation.updated` with just the changed fields.',
     tag,
     callers: both,
     params,
-    body: { name: optional(nullable(Name)), metadata: optional(Metadata) },
+    body: {
+      name: optional(nullable(Name)),
+      metadata: optional(Metadata),
+      rules: optional(ConversationRulesChange),
+    },
     response: Conversation,
     errors: ['not_found', 'not_member', 'metadata_too_large'],
   }),
@@ -185,13 +190,13 @@ export const conversationsOperations = table(
     params,
     body: { userIds: someUsers({ minItems: 1 }) },
     response: open({ data: Type.Array(Member) }),
-    errors: ['not_found', 'not_member', 'already_member'],
+    errors: ['not_found', 'not_member', 'already_member', 'blocked', 'restricted'],
     cost: ({ userIds }) => 2 + userIds.length / 25,
   }),
 
   operation('members.remove', 'DELETE /v1/conversations/{conversationId}/members/{userId}', {
-    summary: 'Remove a member, or leave (owner, self, server)',
-    text: 'A member may remove itself (leave), the owner and the server anybody. The removed user gets `member.removed` and then nothing more of the conversation. When the owner leaves, only the server manages the group.',
+    summary: 'Remove a member, or leave (owner, moderator, self, server)',
+    text: 'A member may remove itself (leave), the owner and the server anybody, a moderator those who are neither owner nor moderator. The removed user gets `member.removed` and then nothing more of the conversation. When the owner leaves, only the server manages the group.',
     tag: memberTag,
     callers: all,
     permission: 'explorer.write',
@@ -200,13 +205,13 @@ export const conversationsOperations = table(
   }),
 
   operation('members.update', 'PATCH /v1/conversations/{conversationId}/members/{userId}', {
-    summary: "Set a member's role",
-    text: 'A group may have several owners, or none.',
+    summary: "Set a member's role (server, owner)",
+    text: 'A group may have several owners, or none. Where the setting `ownersSetRoles` is on, an owner may make a member a moderator and a moderator a member; it makes no owner, and changes none.',
     tag: memberTag,
-    callers: ['server'],
+    callers: both,
     params: { ...params, userId: UserId },
     body: { role: Role },
     response: Member,
-    errors: ['not_found'],
+    errors: ['not_found', 'not_member'],
   }),
 );

@@ -1,5 +1,6 @@
 import { accountsOperations } from './accounts.ts';
 import { analyticsOperations } from './analytics.ts';
+import { blocksOperations } from './blocks.ts';
 import { callsOperations } from './calls.ts';
 import { conversationsOperations } from './conversations.ts';
 import { environmentsOperations } from './environments.ts';
@@ -11,10 +12,12 @@ import { pinsOperations } from './pins.ts';
 import { pushOperations } from './push.ts';
 import { pollsOperations } from './polls.ts';
 import { reactionsOperations } from './reactions.ts';
+import { restrictionsOperations } from './restrictions.ts';
 import { storageOperations } from './storage.ts';
 import { uploadsOperations } from './uploads.ts';
 import { usersOperations } from './users.ts';
 import { webhooksOperations } from './webhooks.ts';
+import { wordsOperations } from './words.ts';
 import { httpCallers } from './define.ts';
 import type { InputOf, Operation, OutputOf } from './define.ts';
 
@@ -27,6 +30,9 @@ export const operations = {
   ...pinsOperations,
   ...pollsOperations,
   ...mentionsOperations,
+  ...blocksOperations,
+  ...restrictionsOperations,
+  ...wordsOperations,
   ...webhooksOperations,
   ...uploadsOperations,
   ...pushOperations,

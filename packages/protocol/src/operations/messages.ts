@@ -55,6 +55,9 @@ export const messagesOperations = table(
     errors: [
       'not_found',
       'not_member',
+      'blocked',
+      'restricted',
+      'message_rejected',
       'text_too_long',
       'metadata_too_large',
       'attachment_not_ready',
@@ -100,6 +103,9 @@ export const messagesOperations = table(
     errors: [
       'not_found',
       'not_member',
+      'blocked',
+      'restricted',
+      'message_rejected',
       'version_conflict',
       'text_too_long',
       'metadata_too_large',
@@ -109,7 +115,7 @@ export const messagesOperations = table(
   }),
 
   operation('messages.delete', 'DELETE /v1/messages/{messageId}', {
-    summary: 'Delete a message (author, owner, server); `hard=true` is for the server only',
+    summary: 'Delete a message (author, moderator, owner, server); `hard=true` is for the server only',
     text: 'Soft: the message becomes a tombstone, without its content, and keeps its place. Hard (servers only): it is gone from history, and its content from everything that is kept. Deleting twice changes nothing.',
     tag,
     callers: both,

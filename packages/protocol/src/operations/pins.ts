@@ -7,6 +7,7 @@ import { operation, table } from './define.ts';
 const common = { tag: 'Pins', feature: 'pins', callers: ['server', 'client'] } as const;
 const ofMessage = { messageId: IdParam };
 const errors = ['not_found', 'not_member', 'history_unavailable'] as const;
+const changeErrors = [...errors, 'blocked', 'restricted'] as const;
 
 export const pinsOperations = table(
   operation('pins.set', 'PUT /v1/messages/{messageId}/pin', {
@@ -19,7 +20,7 @@ export const pinsOperations = table(
       pinnedAt: Timestamp,
       pinnedBy: nullable(Type.String({ minLength: 1 })),
     }),
-    errors: [...errors, 'limit_reached'],
+    errors: [...changeErrors, 'limit_reached'],
     cost: 2,
   }),
 
@@ -28,7 +29,7 @@ export const pinsOperations = table(
     summary: 'Unpin a message',
     text: 'Also answers 204 if it was not pinned; then there is no event. Deleting a message unpins it by itself.',
     params: ofMessage,
-    errors,
+    errors: changeErrors,
     cost: 2,
   }),
 

@@ -6,7 +6,14 @@ import { Message } from '../schemas/resources.ts';
 import { operation, table } from './define.ts';
 
 const common = { tag: 'Polls', feature: 'polls', params: { messageId: IdParam } } as const;
-const errors = ['not_found', 'not_member', 'state_conflict', 'history_unavailable'] as const;
+const errors = [
+  'not_found',
+  'not_member',
+  'blocked',
+  'restricted',
+  'state_conflict',
+  'history_unavailable',
+] as const;
 
 export const pollsOperations = table(
   operation('polls.vote', 'PUT /v1/messages/{messageId}/votes', {
@@ -23,7 +30,7 @@ export const pollsOperations = table(
 
   operation('polls.close', 'POST /v1/messages/{messageId}/poll/close', {
     ...common,
-    summary: 'Close a poll (author, server)',
+    summary: 'Close a poll (author, moderator, owner, server)',
     text: 'No vote is accepted from then on. Members get the event `message.enriched` with `poll.closedAt`; the message gets no new version. A poll that is closed already is `409 state_conflict`.',
     callers: ['server', 'client'],
     response: Message,

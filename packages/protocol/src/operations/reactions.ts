@@ -33,7 +33,7 @@ export const reactionsOperations = table(
       ),
       userId: forUser,
     },
-    errors: [...errors, 'limit_reached'],
+    errors: [...errors, 'blocked', 'restricted', 'limit_reached'],
   }),
 
   operation('reactions.remove', 'DELETE /v1/messages/{messageId}/reactions/{emoji}', {

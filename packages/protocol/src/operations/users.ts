@@ -4,6 +4,7 @@ import { limits } from '../limits.ts';
 import {
   IdParam,
   Metadata,
+  Moment,
   nullable,
   open,
   optional,
@@ -114,9 +115,15 @@ export const usersOperations = table(
 
   operation('users.deactivate', 'POST /v1/users/{userId}/deactivate', {
     summary: 'Deactivate a user: its tokens are refused and its sockets closed',
-    text: 'For users who may not use the service for now: tokens are refused with `403 user_deactivated`, sockets close with 4003, live calls are left. Messages, memberships and unread counts stay. `reactivate` undoes it; the user then needs a new token.',
+    text: 'For users who may not use the service for now: tokens are refused with `403 user_deactivated`, sockets close with 4003, live calls are left. Messages, memberships and unread counts stay. `reactivate` undoes it, and so does the time `until`; the user then needs a new token.',
     ...managed,
     params,
+    body: {
+      until: optional(
+        Type.Unsafe<string>({ ...Moment, description: 'When it ends; left out: it has no end' }),
+      ),
+    },
+    bodyOptional: true,
     response: User,
     errors: ['not_found'],
   }),

@@ -38,6 +38,10 @@ const settings = {
     default: 'all',
     description: 'Which messages members are pushed who have chosen nothing',
   }),
+  ownersSetRoles: Type.Boolean({
+    default: false,
+    description: 'Owners of a group may make members moderators, and moderators members',
+  }),
   disabledFeatures: Type.Array(oneOf(featureNames), {
     default: [],
     maxItems: featureNames.length,
@@ -55,6 +59,7 @@ export const EnvironmentSettingsChange = closed({
   pushMode: optional(settings.pushMode),
   pushContent: optional(settings.pushContent),
   defaultLevel: optional(settings.defaultLevel),
+  ownersSetRoles: optional(settings.ownersSetRoles),
   disabledFeatures: optional(settings.disabledFeatures),
 });
 export type EnvironmentSettingsChange = Static<typeof EnvironmentSettingsChange>;

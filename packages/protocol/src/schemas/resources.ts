@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import type { Static } from 'typebox';
 import { limits } from '../limits.ts';
-import { nullable, open, optional, Seq, Timestamp } from './common.ts';
+import { closed, nullable, open, optional, Seq, Timestamp } from './common.ts';
 import { Poll } from './polls.ts';
 import { Mention, NotificationLevel } from './mentions.ts';
 import { Reactions } from './reactions.ts';
@@ -25,10 +25,25 @@ export const User = open(
 );
 export type User = Static<typeof User>;
 
-export const Role = Type.Union([Type.Literal('owner'), Type.Literal('member')]);
+export const Role = Type.Union([Type.Literal('owner'), Type.Literal('moderator'), Type.Literal('member')]);
 export type Role = Static<typeof Role>;
 
 export const ConversationType = Type.Union([Type.Literal('direct'), Type.Literal('group')]);
+
+const rules = {
+  slowModeSeconds: optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: limits.slowModeSeconds,
+      description: 'A member sends at most one message in this time; 0: as many as it likes',
+    }),
+  ),
+};
+/** conversations#rules: only those that differ from the default. */
+export const ConversationRules = open(rules, 'ConversationRules');
+export type ConversationRules = Static<typeof ConversationRules>;
+/** Only what changes. */
+export const ConversationRulesChange = closed(rules);
 
 export const Conversation = open(
   {
@@ -39,6 +54,7 @@ export const Conversation = open(
     lastSeq: Seq,
     createdAt: Timestamp,
     members: Type.Array(open({ userId: anyUserId, role: Role })),
+    rules: optional(ConversationRules),
     deletedAt: optional(Timestamp),
   },
   'Conversation',
@@ -91,6 +107,7 @@ export const ConversationListItem = open(
     ),
     lastActivityAt: Timestamp,
     createdAt: Timestamp,
+    rules: optional(ConversationRules),
     /** Only for direct conversations: the two members. */
     members: optional(Type.Array(open({ userId: anyUserId, role: Role }))),
   },

@@ -42,18 +42,29 @@ const initial = (): readonly Member[] => nobody;
 
 /** The members of a conversation with their marks; loaded when the first component asks. */
 export function useMembers(id: string | null | undefined): readonly Member[] {
+  const { subscribe, get } = useLoaded(id);
+  return useSyncExternalStore(subscribe, get, initial);
+}
+
+/** Whether the user is owner or moderator of a conversation; renders again only when that changes. */
+export function useModerates(id: string | null | undefined): boolean {
+  const me = useClient().userId;
+  const { subscribe, get } = useLoaded(id);
+  const moderates = () => get().some(({ userId, role }) => userId === me && role !== 'member');
+  return useSyncExternalStore(subscribe, moderates, no);
+}
+const no = (): boolean => false;
+
+function useLoaded(id: string | null | undefined) {
   const conversation = useConversation(id);
   useEffect(() => {
     // A conversation that is gone says so in its messages.
     if (conversation && conversation.members.get().length === 0)
       conversation.loadMembers().catch(() => undefined);
   }, [conversation]);
-  return useSyncExternalStore(
-    conversation?.members.subscribe ?? nothing,
-    conversation?.members.get ?? initial,
-    initial,
-  );
+  return conversation?.members ?? empty;
 }
+const empty = { subscribe: nothing, get: initial };
 
 const maxWatched = 200;
 const watchers = new WeakMap<Client, Map<string, number>>();

@@ -2,6 +2,7 @@ import { useCallback, useEffect, useMemo, useReducer } from 'react';
 import type { MessageItem, Poll } from '@parley/client';
 import { useParley } from './context.ts';
 import { useConversation } from './open.ts';
+import { useModerates } from './people.ts';
 
 export interface PollOptionView {
   id: number;
@@ -24,7 +25,7 @@ export interface PollView {
   closed: boolean;
   /** False where nobody can vote: closed, not sent yet, deleted, or off in this environment. */
   canVote: boolean;
-  /** This user wrote it, and it is open. */
+  /** This user wrote it, or is owner or moderator, and it is open. */
   canClose: boolean;
   /** Votes for the option, or takes that back if it is chosen. It shows at once; what is refused is taken back. */
   toggle(option: number): Promise<void>;
@@ -75,6 +76,8 @@ export function usePoll(item: MessageItem): PollView {
   const close = useCallback(async (): Promise<void> => {
     if (id !== null) await conversation?.closePoll(id);
   }, [conversation, id]);
-  const canClose = open && item.senderId !== null && item.senderId === client.userId;
+  const own = item.senderId !== null && item.senderId === client.userId;
+  const moderates = useModerates(open && !own ? item.conversationId : null);
+  const canClose = open && (own || moderates);
   return { poll, options, total, closed, canVote: open, canClose, toggle, close };
 }

@@ -49,7 +49,7 @@ function find(
   const found: Suggestion[] = [];
   for (const { userId, role } of members) {
     if (userId === client.userId) {
-      if (group && role === 'owner' && 'everyone'.startsWith(wanted))
+      if (group && role !== 'member' && 'everyone'.startsWith(wanted))
         found.push({ mention: { type: 'everyone' }, name: 'everyone' });
       continue;
     }

@@ -58,13 +58,15 @@ export const Message = memo(
     const conversation = useConversation(item.conversationId);
     const [hot, setHot] = useState(false);
     const [asking, setAsking] = useState(false);
+    const [unfolded, setUnfolded] = useState(false);
     const name = useName(item.senderId);
     const deleted = item.deletedAt !== null;
+    const folded = item.blocked === true && !deleted && !unfolded;
     const failed = item.status === 'failed';
     const canPin = useCanPin() && item.status === 'sent' && item.id !== null && !deleted;
     const canChange = own && item.status === 'sent' && !deleted;
     const author = own ? strings.you : name;
-    const label = `${author}, ${timeOf(item.createdAt, locale)}: ${deleted ? strings.deleted : says(item, '')}`;
+    const label = `${author}, ${timeOf(item.createdAt, locale)}: ${deleted ? strings.deleted : folded ? strings.blocked : says(item, '')}`;
     const large = !deleted && !item.replyTo && item.text !== null && isEmojiOnly(item.text);
 
     const remove = (): void => (onDelete ? onDelete(item) : setAsking(true));
@@ -158,6 +160,13 @@ export const Message = memo(
           {item.pinned ? <Pinned by={item.pinned.by} /> : null}
           {deleted ? (
             <div className="parley-bubble">{strings.deleted}</div>
+          ) : folded ? (
+            <div className="parley-bubble" data-folded>
+              {strings.blocked}{' '}
+              <button type="button" className="parley-unfold" onClick={() => setUnfolded(true)}>
+                {strings.show}
+              </button>
+            </div>
           ) : (
             <>
               {(item.text && item.text !== item.poll?.question) || item.replyTo ? (
@@ -188,7 +197,7 @@ export const Message = memo(
             </div>
           ) : null}
         </div>
-        {(hot || asking) && !deleted && !failed ? (
+        {(hot || asking) && !deleted && !folded && !failed ? (
           <Actions label={strings.actions}>{buttons()}</Actions>
         ) : null}
       </li>

@@ -15,6 +15,7 @@ import { createSyncer } from '../features/sync/operations.ts';
 import { createKeyUsage } from '../features/tenancy/key-usage.ts';
 import { createMediaService } from '../features/uploads/media.ts';
 import { createWebhookService } from '../features/webhooks/service.ts';
+import { createWordService } from '../features/words/service.ts';
 import { createOutbox } from '../platform/jobs/outbox.ts';
 import { createPeriodic } from '../platform/flow/periodic.ts';
 import { createHappenings } from './happenings.ts';
@@ -66,6 +67,7 @@ export function createFeatures(
     accounts: accounts.services,
     analytics,
     reactions,
+    words: createWordService(db),
     connections: (env) => presence.connections(env),
     linkOrigin: accounts.services.linkOrigin,
     plans,

@@ -1,5 +1,7 @@
+import { forgetBlocks } from '../features/blocks/sql.ts';
 import { endCallOf, leaveCalls } from '../features/calls/moves.ts';
 import type { CallContext } from '../features/calls/moves.ts';
+import { forgetRestrictions } from '../features/conversations/sql/restrictions.ts';
 import type { Happenings } from '../features/happenings.ts';
 import { forgetAnswers } from '../features/idempotency/sql.ts';
 import { dropPins } from '../features/pins/sql.ts';
@@ -28,11 +30,15 @@ export const createHappenings = (services: Needed): Happenings => ({
     async (tx, { env, conv, seqs, hard }) => hard && forgetMessages(tx, env, conv, seqs),
   ],
   memberRemoved: [(tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv)],
+  pairBlocked: [(tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv)],
+  userSilenced: [(tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv ?? undefined)],
   conversationDeleted: [(tx, conv) => endCallOf({ services }, tx, conv, 'ended_by_server')],
   userCutOff: [(tx, { env, user }) => leaveCalls({ services }, tx, env, user)],
   userErased: [
     (tx, { env, user }) => dropUnusedOf(tx, env, user),
     (tx, { env, user }) => dropDevicesOf(tx, env, user),
+    (tx, { env, user }) => forgetBlocks(tx, env, user),
+    (tx, { env, user }) => forgetRestrictions(tx, env, user),
     (tx, { env, user }) => leaveCalls({ services }, tx, env, user),
     (tx, erased) => eraseInSinks(services.vault, tx, erased),
   ],

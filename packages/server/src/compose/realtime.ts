@@ -41,7 +41,7 @@ export function createRealtime(platform: Platform) {
     presence,
     sessions,
     receipts,
-    signals: createSignals({ hub, bus, node, sessions, receipts }),
+    signals: createSignals({ hub, presence, bus, node, sessions, receipts }),
     sockets: new LiveSockets(hub, registry, logger),
     tracing: new Tracing({ bus, hub, node, clock, timers, ids }),
     /** What this node knows about conversations is wrong, so clients have to come back and load again. */

@@ -13,12 +13,14 @@ import type { Db } from '../platform/postgres/db.ts';
 import type { Clock, Ids } from '../platform/clock.ts';
 import type { Vault } from '../platform/secrets.ts';
 import type { Happenings } from './happenings.ts';
-import type { SocketChoice } from './node-bus.ts';
+import type { NodeMessages, SocketChoice } from './node-bus.ts';
 import type { ConversationLog } from '../log/conversation-log.ts';
 
 /** An environment: the record that callers see, and the number that rows refer to it by. */
 export interface Environment extends EnvironmentRecord {
   no: number;
+  /** Grows with every change of its word lists; 0: it never had one. */
+  words: number;
 }
 
 /** A person who signed in to the dashboard. */
@@ -142,6 +144,8 @@ export interface Signals {
   userOut(env: number, user: number, code: 4001 | 4003): void;
   /** The socket of this session, on the given node of the service, closes with 4001. */
   sessionOut(node: string, session: string): void;
+  /** The user blocked the other, or unblocked it; `cid` is their direct conversation, which need not exist. */
+  blocked(pair: NodeMessages['block']): void;
   /** A member's read or delivery mark moved. */
   receipt(mark: {
     env: number;

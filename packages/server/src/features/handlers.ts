@@ -7,6 +7,7 @@ import * as organizations from './accounts/operations/organizations.ts';
 import * as password from './accounts/operations/password.ts';
 import * as session from './accounts/operations/session.ts';
 import * as analytics from './analytics/operations.ts';
+import * as blocks from './blocks/operations.ts';
 import * as calls from './calls/operations.ts';
 import * as audit from './audit/operations.ts';
 import type {
@@ -19,6 +20,7 @@ import type {
 } from './context.ts';
 import { browse } from './conversations/browse.ts';
 import * as conversations from './conversations/operations.ts';
+import * as restrictions from './conversations/restrictions.ts';
 import * as diagnostics from './diagnostics/operations.ts';
 import * as erasure from './erasure/operations.ts';
 import * as events from './events/operations.ts';
@@ -41,6 +43,7 @@ import * as uploads from './uploads/operations.ts';
 import * as users from './users/operations.ts';
 import * as slots from './storage/slot-operations.ts';
 import * as webhooks from './webhooks/operations.ts';
+import * as words from './words/operations.ts';
 
 /** The operations that the operator may call. They need no running service. */
 export type CommandName = {
@@ -160,6 +163,18 @@ export const handlers = {
   'messages.update': async (ctx, input) => messages.editReply(await messages.edit(ctx, input)),
   'messages.delete': async (ctx, input) => messages.removeReply(await messages.remove(ctx, input)),
   'messages.versions': versions,
+  'blocks.add': blocks.add,
+  'blocks.remove': blocks.remove,
+  'blocks.list': blocks.list,
+  'restrictions.set': restrictions.set,
+  'restrictions.remove': restrictions.remove,
+  'restrictions.list': restrictions.list,
+  'users.silence': restrictions.silenceUser,
+  'users.unsilence': restrictions.unsilenceUser,
+  'wordLists.set': words.set,
+  'wordLists.get': words.get,
+  'wordLists.list': words.list,
+  'wordLists.delete': words.remove,
   'reactions.set': reactions.set,
   'reactions.remove': reactions.remove,
   'reactions.list': reactions.list,

@@ -24,6 +24,10 @@ export interface Happened {
   };
   /** The conversation is locked. */
   memberRemoved: { env: number; conv: number; user: number };
+  /** The user may write no more, in a conversation, which is locked, or (null) anywhere. */
+  userSilenced: { env: number; conv: number | null; user: number };
+  /** One of the two users of a direct conversation has blocked the other. The conversation is locked. */
+  pairBlocked: { env: number; conv: number; user: number };
   /** The conversation is locked. */
   conversationDeleted: { env: number; conv: number };
   /** The user was deactivated, or the user's tokens were revoked. */

@@ -48,6 +48,8 @@ export interface NodeMessages {
   sessionOut: string;
   /** The session with this id must make room for a newer one of its user. */
   evict: string;
+  /** A user blocked another, or unblocked it. */
+  block: { user: number; other: number; cid: string; blocked: boolean };
   /** A presence frame for the watchers of the user. */
   presence: string;
   /** The node with this name is alive. */
@@ -131,6 +133,7 @@ const codecs: { readonly [K in NodeMessageKind]: Codec<NodeMessages[K]> } = {
   receipt: json('R'),
   sessionOut: text('K'),
   evict: text('V'),
+  block: json('N'),
   presence: text('P'),
   beat: text('B'),
   trace: json('T'),

@@ -50,7 +50,7 @@ export interface Told {
   /** Something was added to a message that is no edit. */
   'message.enriched': { message: MessageOrTombstone };
   'member.added': { users: Person[] };
-  'member.removed': { users: Person[]; data: { reason: 'removed' | 'left' } };
+  'member.removed': { users: Person[]; data: { reason: 'removed' | 'left'; banned?: true } };
   'member.updated': { users: Person[]; data: { role: Role } };
   'conversation.created': { users: Person[]; conversation: Conversation };
   'conversation.updated': {
@@ -69,6 +69,13 @@ export interface ToldToWebhooks {
     users: Person[];
     data: { mentioned?: number[] };
   };
+  /** Who is restricted, and who did it, if that was a user. */
+  'member.restricted': {
+    users: Person[];
+    data: Omit<WebhookEvents['member.restricted'], 'userId' | 'by'>;
+  };
+  /** Who blocks, and who is blocked. */
+  'user.blocked': { users: Person[]; data: { blocked: boolean } };
   /** `secret` is the id that was erased; it is stored sealed. */
   'user.deleted': { secret: string; data: { messages: 'anonymize' | 'delete' } };
   'sink.degraded': { data: WebhookEvents['sink.degraded'] };
@@ -185,11 +192,11 @@ const described = {
     },
   },
   'member.removed': {
-    d: (e) => ({ userId: idOf(e), actorId: e.actorId, reason: e.data.reason }),
+    d: (e) => ({ userId: idOf(e), actorId: e.actorId, ...e.data }),
     routes: 'leave',
     webhook: {
       name: 'member.removed',
-      data: (e) => ({ ...place(e), userId: idOf(e), actorId: e.actorId, reason: e.data.reason }),
+      data: (e) => ({ ...place(e), userId: idOf(e), actorId: e.actorId, ...e.data }),
     },
   },
   'member.updated': {
@@ -233,6 +240,12 @@ export const webhookOnly: {
       recipientIds: idsOf(e),
       mentionedIds: idsOf({ users: e.users.filter(({ no }) => e.data.mentioned?.includes(no)) }),
     }),
+  },
+  'member.restricted': {
+    data: (e) => ({ ...e.data, userId: idOf(e), by: e.users[1]?.id ?? null }),
+  },
+  'user.blocked': {
+    data: (e) => ({ userId: idOf(e), blockedId: e.users[1]!.id, blocked: e.data.blocked }),
   },
   'user.deleted': {
     data: ({ secret, data }) => ({ userId: secret, messages: data.messages }),

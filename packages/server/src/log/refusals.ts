@@ -4,6 +4,14 @@ import { ApiError } from '@parley/protocol';
 export const refusals = {
   not_found: () => new ApiError('not_found', { message: 'Conversation not found.' }),
   not_member: () => new ApiError('not_member'),
+  pair_blocked: () => new ApiError('blocked'),
+  restricted: (ms?: number) => restricted('The user is silenced.', ms),
+  slow: (ms?: number) =>
+    new ApiError('rate_limited', {
+      message: 'Slow mode is on: wait before the next message.',
+      retryAfterMs: ms!,
+      details: { slowMode: true },
+    }),
   reply_not_found: () =>
     new ApiError('invalid_request', {
       param: 'replyTo',
@@ -16,4 +24,16 @@ export const refusals = {
     }),
 } as const;
 
-export const refusal = (status: string): ApiError => refusals[status as keyof typeof refusals]();
+/** A refusal that may end: after `ms` milliseconds, if they are given and finite. */
+export function restricted(message: string, ms?: number): ApiError {
+  return new ApiError('restricted', {
+    message,
+    ...(ms === undefined || ms === Infinity ? {} : { retryAfterMs: ms }),
+  });
+}
+
+/** @param answer the name, and behind it the milliseconds after which it ends, if it does. */
+export function refusal(answer: string): ApiError {
+  const [status, ms] = answer.split(' ');
+  return refusals[status as keyof typeof refusals](ms === undefined ? undefined : Number(ms));
+}

@@ -108,4 +108,14 @@ export class Hub {
   isMember(user: LocalUser, cid: string): boolean {
     return this.#registry.routes.get(cid)?.users.includes(user) ?? false;
   }
+
+  /** blocks#direct: nobody hears typing in the direct conversation of two users of whom one blocks the other. */
+  setQuiet(cid: string, quiet: boolean): void {
+    const route = this.#registry.routes.get(cid);
+    if (route) route.quiet = quiet;
+  }
+
+  isQuiet(cid: string): boolean {
+    return this.#registry.routes.get(cid)?.quiet ?? false;
+  }
 }

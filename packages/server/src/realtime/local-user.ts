@@ -28,6 +28,8 @@ export interface Route {
   cid: string;
   lastSeq: number;
   users: LocalUser[];
+  /** Typing is not relayed. */
+  quiet: boolean;
   held: Map<number, LogEvent> | null;
 }
 

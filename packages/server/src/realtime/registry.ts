@@ -16,6 +16,8 @@ import type { LiveSession, LocalUser, Route } from './local-user.ts';
 export interface Membership {
   cid: string;
   lastSeq: number;
+  /** Typing is not relayed: one of the two users blocks the other. */
+  quiet?: boolean;
 }
 
 /** How many conversations that have no route any more are remembered. */
@@ -67,11 +69,12 @@ export class Registry {
     await this.#bus.subscribe([channels.user(user.no)]);
     const memberships = await this.#memberships(user.env, user.no);
     if (this.users.get(user.no) !== user) return [];
-    for (const { cid, lastSeq } of memberships) {
+    for (const { cid, lastSeq, quiet = false } of memberships) {
       if (left.has(cid)) continue;
       const route = this.routes.get(cid) ?? this.createRoute(cid, lastSeq);
       // Nobody waits for what came before; it may be older than this membership.
       if (route.users.length === 0) route.lastSeq = Math.max(route.lastSeq, lastSeq);
+      route.quiet = quiet;
       join(route, user);
     }
     // Also subscribes channels that another user's login is only about to subscribe.
@@ -110,6 +113,7 @@ export class Registry {
       cid,
       lastSeq: Math.max(lastSeq, this.#ended.get(cid) ?? 0),
       users: [],
+      quiet: false,
       held: null,
     };
     this.#ended.delete(cid);

@@ -28,7 +28,7 @@ export function routeSources(db: Db, retentionMs: (env: number) => Promise<numbe
         items.map((i) => i.env),
         items.map((i) => i.user),
       );
-      for (const { ord, cid, lastSeq } of rows) found[ord - 1]!.push({ cid, lastSeq });
+      for (const { ord, ...membership } of rows) found[ord - 1]!.push(membership);
       return found;
     },
   });

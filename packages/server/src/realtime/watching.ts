@@ -1,6 +1,7 @@
 import type { PresenceItem } from '@parley/protocol';
 import { channels } from '../features/node-bus.ts';
 import type { NodeBus } from '../features/node-bus.ts';
+import { blockersOf } from '../features/blocks/sql.ts';
 import { usersById } from '../features/presence/sql.ts';
 import type { Sharing } from '../features/users/sharing.ts';
 import { LatestOnly } from '../platform/flow/latest-only.ts';
@@ -89,14 +90,18 @@ export class Watching {
       const users = await usersById(db, env, ids);
       const others = users.map((u) => u.no).filter((other) => other !== no);
       const shared = await sharing(env, no, others);
-      const found = users.filter((u) => u.no === no || shared.has(u.no));
+      const seen = users.filter((u) => u.no === no || shared.has(u.no));
       if (session.state === 'live')
         await bus.subscribe(
           this.#replace(
             session,
-            found.map((f) => f.no),
+            seen.map((f) => f.no),
           ),
         );
+      // Asked after the subscription: a block that comes later is told to this node (`drop`).
+      const blockers = await blockersOf(db, env, no, others);
+      this.#forget(session, blockers);
+      const found = seen.filter((u) => !blockers.has(u.no));
       const online = await registry.online(found.map((f) => ({ env, user: f.no })));
       return found.map(({ no, ...item }, i) => this.#answered(no, { ...item, online: online[i]! }, session));
     } finally {
@@ -137,6 +142,12 @@ export class Watching {
     this.#watches.delete(session);
     this.#rechecks.delete(session);
     this.#forget(session);
+  }
+
+  /** blocks#presence: a user's sessions no longer watch another. */
+  drop(watcher: number, watched: number): void {
+    for (const session of [...(this.#watchers.get(watched)?.sessions ?? [])])
+      if (session.user?.no === watcher) this.#forget(session, [watched]);
   }
 
   #forget(session: LiveSession, users: Iterable<number> = session.watching ?? []): void {

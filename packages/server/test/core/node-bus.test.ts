@@ -29,6 +29,7 @@ const samples: { [K in NodeMessageKind]: [NodeMessages[K], wire: string][] } = {
   sessionOut: [['ses_1', 'Kses_1']],
   evict: [['ses_1', 'Vses_1']],
   presence: [[frame, `P${frame}`]],
+  block: [[{ user: 1, other: 2, cid: 'c', blocked: true }, 'N{"user":1,"other":2,"cid":"c","blocked":true}']],
   beat: [['node', 'Bnode']],
   trace: [[{ id: 't', env: 1, user: 2, node: 'n', ms: 3 }, 'T{"id":"t","env":1,"user":2,"node":"n","ms":3}']],
   traced: [[{ id: 't', lines: [], dropped: 1 }, 'Y{"id":"t","lines":[],"dropped":1}']],

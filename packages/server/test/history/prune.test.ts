@@ -124,6 +124,7 @@ test('reactions#storage: a message leaves either before the first reaction to it
           conv: conv!.no,
           message: seq,
           user: conv!.usr,
+          own: true,
           emoji: ':no:',
           on: true,
           replace: false,

@@ -124,7 +124,7 @@ test('mentions#ranges: UTF-16 offsets; a range outside, overlapping or inside a 
   assert.equal(all.mentions.length, limits.mentionsPerMessage, '50 are accepted');
 });
 
-test('mentions#all: everyone and here by owners and servers, in groups, one row each (T3.4)', async () => {
+test('mentions#all: everyone and here by owners, moderators and servers, in groups, one row each (T3.4)', async () => {
   const { people, cid } = await talk(4);
   const [owner, ben, cleo] = people;
   for (const type of ['everyone', 'here']) {

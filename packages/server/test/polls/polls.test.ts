@@ -265,7 +265,14 @@ test('polls#close: a vote that is being committed is counted before the close', 
     `SELECT c.env, c.no AS conv, u.no AS usr FROM conversations c JOIN users u ON u.env = c.env AND u.id = $2 WHERE c.id = $1`,
     [cid, carl.id],
   );
-  const mine = { conversationId: cid, message: message.seq, emoji: 'poll:1', on: true, replace: true };
+  const mine = {
+    conversationId: cid,
+    message: message.seq,
+    emoji: 'poll:1',
+    on: true,
+    replace: true,
+    own: true,
+  };
   const { env, conv, usr: user } = at as { env: number; conv: number; usr: number };
   let closing: Promise<Answer> | undefined;
   await db.tx(async (tx) => {

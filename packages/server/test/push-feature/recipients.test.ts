@@ -105,6 +105,19 @@ describe('push: who is told', () => {
     assert.deepEqual([told(member).length, onTablet()], [2, 1]);
   });
 
+  it('blocks#push: nobody who blocks the author', async () => {
+    const [sender, blocker, other] = [await scene.actor(), await withDevice(), await withDevice()];
+    const { id } = await scene.group(sender, [blocker, other]);
+    await blocker.api('PUT', `/v1/blocks/${sender.id}`, {});
+    await scene.send(sender, id);
+    await settled(db);
+    assert.deepEqual([told(blocker).length, told(other).length], [0, 1]);
+    await blocker.api('DELETE', `/v1/blocks/${sender.id}`);
+    await scene.send(sender, id);
+    await settled(db);
+    assert.deepEqual([told(blocker).length, told(other).length], [1, 2]);
+  });
+
   it('nobody, for a deduplicated or refused send', async () => {
     const [sender, member] = [await scene.actor(), await withDevice()];
     const { id } = await scene.group(sender, [member]);

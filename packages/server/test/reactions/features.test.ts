@@ -82,6 +82,7 @@ test('identity#features: a feature that is off is refused everywhere, and hello 
     const path = op.path
       .replace('{messageId}', id)
       .replace('{conversationId}', cid)
+      .replace('{userId}', ben.id)
       .replace('{emoji}', emoji);
     const answer = await anna.api(op.method, path, op.body ? {} : undefined);
     assertError(answer, 403, 'feature_disabled');

@@ -226,7 +226,7 @@ test('reactions#quiet: unread counts and the last message are the same after 1,0
        SELECT array_agg(m.env) AS envs, array_agg(m.conv) AS convs, array_agg($2::bigint) AS seqs, array_agg(m.usr) AS users,
          array_agg(':' || e || ':') AS emoji, array_agg(true) AS on_, array_agg(false) AS no
        FROM members m, generate_series(1, 20) e WHERE m.conv = c.no AND m.env = c.env
-     ) x, LATERAL set_reactions(x.envs, x.convs, x.seqs, x.users, x.emoji, x.on_, x.no, 30000) s WHERE c.id = $1`,
+     ) x, LATERAL set_reactions(x.envs, x.convs, x.seqs, x.users, x.on_, x.emoji, x.on_, x.no, 30000) s WHERE c.id = $1`,
     [cid, seq],
   );
   assert.deepEqual(new Set(set.map((row) => row['status'])), new Set(['ok']));

@@ -23,6 +23,8 @@ setUp(async () => {
   foreign = createScene(service.url, 'other');
   const endpoint = { url: 'https://hooks.example.com/x', events: ['sink.failing'] };
   webhookId = (await create('/v1/webhooks', endpoint)).id;
+  const words = { entries: ['theirs-alone'], action: 'reject', conversations: 'all' };
+  assert.equal((await foreign.server('PUT', '/v1/moderation/lists/theirs', words)).status, 200);
 });
 
 interface Ids {
@@ -35,6 +37,8 @@ interface Ids {
   callId: string;
   /** Of a push device. */
   token: string;
+  /** Of a word list. */
+  name: string;
   /** Belongs to nobody. */
   emoji: string;
 }
@@ -76,6 +80,7 @@ async function createVictim(): Promise<Victim> {
     deliveryId: 'whd_00000000000000000000000000',
     callId: (await create('/v1/calls', { conversationId: id, kind: 'audio', callerId: user.id })).id,
     token: `device-${randomUUID()}`,
+    name: 'theirs',
     emoji: ':any:',
   };
   assert.equal(
@@ -90,6 +95,7 @@ async function createVictim(): Promise<Victim> {
     `/v1/conversations/${id}/messages`,
     `/v1/conversations/${id}/events`,
     `/v1/webhooks/${webhookId}`,
+    '/v1/moderation/lists/theirs',
     `/v1/calls?conversationId=${id}`,
   ];
   return {
@@ -118,6 +124,7 @@ const nobody = (): Ids => {
     deliveryId: `whd_${ulid()}`,
     callId: `call_${ulid()}`,
     token: `device-${randomUUID()}`,
+    name: 'nobodys',
     emoji: ':any:',
   };
 };
@@ -136,6 +143,11 @@ const samples: Record<string, (ids: Ids) => { body?: unknown; query?: string }> 
   'messages.send': () => ({ body: { text: 'mine', clientMsgId: 'c' } }),
   'messages.update': () => ({ body: { text: 'mine', expectedVersion: 1 } }),
   'conversations.setLevel': () => ({ body: { level: 'all' } }),
+  'blocks.add': () => ({ body: {} }),
+  'restrictions.set': () => ({ body: { kind: 'silence' } }),
+  'users.silence': () => ({ body: {} }),
+  // Refused, so that there is no list of this name here when it is read.
+  'wordLists.set': () => ({ body: { entries: ['*'], action: 'reject', conversations: 'all' } }),
   'reactions.set': ({ userId }) => ({ body: { userId } }),
   'reactions.remove': ({ userId }) => ({ query: `?userId=${userId}` }),
   'polls.vote': () => ({ body: { options: [1] } }),

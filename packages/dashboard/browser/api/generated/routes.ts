@@ -4,7 +4,7 @@ export const routes = {
   "users.get": {"method":"GET","path":"/v1/users/{userId}","params":["userId"],"query":[],"body":false,"key":true,"role":"viewer"},
   "users.lookup": {"method":"POST","path":"/v1/users/lookup","params":[],"query":[],"body":true,"key":true,"role":"viewer"},
   "users.list": {"method":"GET","path":"/v1/users","params":[],"query":["limit","cursor","prefix","namePrefix"],"body":false,"key":true,"role":"viewer"},
-  "users.deactivate": {"method":"POST","path":"/v1/users/{userId}/deactivate","params":["userId"],"query":[],"body":false,"key":true,"role":"developer"},
+  "users.deactivate": {"method":"POST","path":"/v1/users/{userId}/deactivate","params":["userId"],"query":[],"body":true,"key":true,"role":"developer"},
   "users.reactivate": {"method":"POST","path":"/v1/users/{userId}/reactivate","params":["userId"],"query":[],"body":false,"key":true,"role":"developer"},
   "users.revokeTokens": {"method":"POST","path":"/v1/users/{userId}/revoke-tokens","params":["userId"],"query":[],"body":false,"key":true,"role":"developer"},
   "users.erase": {"method":"DELETE","path":"/v1/users/{userId}","params":["userId"],"query":["messages","confirm"],"body":false,"key":true,"role":"developer"},
@@ -25,6 +25,12 @@ export const routes = {
   "messages.versions": {"method":"GET","path":"/v1/messages/{messageId}/versions","params":["messageId"],"query":[],"body":false,"key":false,"role":"developer"},
   "events.list": {"method":"GET","path":"/v1/conversations/{conversationId}/events","params":["conversationId"],"query":["before","after","limit"],"body":false,"key":true,"role":"developer"},
   "reactions.list": {"method":"GET","path":"/v1/messages/{messageId}/reactions","params":["messageId"],"query":["emoji","limit","cursor"],"body":false,"key":true,"role":"developer"},
+  "users.silence": {"method":"PUT","path":"/v1/users/{userId}/silence","params":["userId"],"query":[],"body":true,"key":true,"role":"developer"},
+  "users.unsilence": {"method":"DELETE","path":"/v1/users/{userId}/silence","params":["userId"],"query":[],"body":false,"key":true,"role":"developer"},
+  "wordLists.set": {"method":"PUT","path":"/v1/moderation/lists/{name}","params":["name"],"query":[],"body":true,"key":true,"role":"developer"},
+  "wordLists.get": {"method":"GET","path":"/v1/moderation/lists/{name}","params":["name"],"query":[],"body":false,"key":true,"role":"developer"},
+  "wordLists.list": {"method":"GET","path":"/v1/moderation/lists","params":[],"query":["limit","cursor"],"body":false,"key":true,"role":"developer"},
+  "wordLists.delete": {"method":"DELETE","path":"/v1/moderation/lists/{name}","params":["name"],"query":[],"body":false,"key":true,"role":"developer"},
   "webhooks.create": {"method":"POST","path":"/v1/webhooks","params":[],"query":[],"body":true,"key":true,"role":"developer"},
   "webhooks.list": {"method":"GET","path":"/v1/webhooks","params":[],"query":["limit","cursor"],"body":false,"key":true,"role":"viewer"},
   "webhooks.get": {"method":"GET","path":"/v1/webhooks/{webhookId}","params":["webhookId"],"query":[],"body":false,"key":true,"role":"viewer"},
@@ -108,4 +114,4 @@ export const routes = {
   "diagnostics.delivery": {"method":"GET","path":"/v1/diagnostics/delivery","params":[],"query":["messageId","userId"],"body":false,"key":false,"role":"viewer"},
 } as const;
 
-export const webhookEventNames = ["message.created","message.updated","message.deleted","message.reactions","message.pinned","conversation.created","conversation.updated","conversation.deleted","member.added","member.removed","message.read","user.deleted","notification.needed","sink.degraded","sink.failing","sink.recovered","call.started","call.ended"] as const;
+export const webhookEventNames = ["message.created","message.updated","message.deleted","message.reactions","message.pinned","conversation.created","conversation.updated","conversation.deleted","member.added","member.removed","member.restricted","message.read","user.blocked","user.deleted","notification.needed","sink.degraded","sink.failing","sink.recovered","call.started","call.ended"] as const;

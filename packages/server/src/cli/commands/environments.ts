@@ -72,6 +72,7 @@ export const environmentCommands: readonly Command[] = [
         values: ['full', 'name', 'none'],
         text: 'what a notification tells of a message',
       },
+      { name: 'owners-set-roles', value: 'bool', values: bool, text: 'whether owners make moderators' },
       {
         name: 'default-level',
         value: 'level',
@@ -98,6 +99,7 @@ export const environmentCommands: readonly Command[] = [
         pushMode: flags['push'],
         pushContent: flags['push-content'],
         defaultLevel: flags['default-level'],
+        ownersSetRoles: flags['owners-set-roles'],
         disabledFeatures:
           off === undefined
             ? undefined

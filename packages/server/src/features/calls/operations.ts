@@ -7,7 +7,8 @@ import { record } from '../audit/operations.ts';
 import { actingUser } from '../callers.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
-import { lockForChange, readable } from '../conversations/access.ts';
+import { blockersOf } from '../blocks/sql.ts';
+import { lockForChange, readable, requireWriting, requireWritingIn } from '../conversations/access.ts';
 import { roleOf } from '../conversations/sql/members.ts';
 import { listMembers } from '../conversations/sql.ts';
 import { decodeCursor, encodeCursor, isInteger, pageLimit, shown } from '../pages.ts';
@@ -51,7 +52,9 @@ export async function start(ctx: Context, input: Input<'calls.start'>): Promise<
   );
   await ctx.services.analytics.active.admit(ctx.env, caller.no);
   return ctx.db.tx(async (tx) => {
-    const { conv: held } = await lockForChange(ctx, tx, { no: conv.no });
+    const access = await lockForChange(ctx, tx, { no: conv.no });
+    requireWriting(access);
+    const held = access.conv;
     const members = await listMembers(tx, env, held.no);
     if (!members.some((m) => m.no === caller.no)) throw new ApiError('not_member');
     const live = await sql.liveCallOf(tx, env, held.no);
@@ -66,11 +69,21 @@ export async function start(ctx: Context, input: Input<'calls.start'>): Promise<
       env,
       others.map((m) => m.no),
     );
+    // A call does not ring at those who block the caller; they may join. A server's call rings everywhere.
+    const blockers = ctx.caller.user
+      ? await blockersOf(
+          tx,
+          env,
+          caller.no,
+          others.map((m) => m.no),
+        )
+      : new Set<number>();
+    const stateOf = (user: number) => (blockers.has(user) ? 'missed' : busy.has(user) ? 'busy' : 'ringing');
     const participants = [
       invited({ usr: caller.no, userId: caller.id }, 'joining', at),
       ...others.map((m) => ({
-        ...invited({ usr: m.no, userId: m.userId }, busy.has(m.no) ? 'busy' : 'ringing', at),
-        pushed: !busy.has(m.no) && !online.has(m.no),
+        ...invited({ usr: m.no, userId: m.userId }, stateOf(m.no), at),
+        pushed: stateOf(m.no) === 'ringing' && !online.has(m.no),
       })),
     ];
     const call = await sql.insertCall(tx, {
@@ -205,6 +218,7 @@ export async function join(ctx: Context, input: Input<'calls.join'>): Promise<Ou
   const me = actingUser(ctx);
   return ctx.services.analytics.active.acting(ctx.db, ctx.env, me.no, async (tx) => {
     const { call, at } = await lockLive(ctx, tx, input.callId);
+    await requireWritingIn(ctx, tx, await readable(ctx, tx, call.cid));
     const mine = call.participants.find((p) => p.usr === me.no);
     if (input.answer && mine && isIn(mine))
       throw new ApiError('call_ended', { message: 'The call was answered on another device.' });

@@ -1,26 +1,31 @@
 import { ApiError, limits } from '@parley/protocol';
-import type { Input, Member, Output } from '@parley/protocol';
+import type { Input, Member, Output, Role } from '@parley/protocol';
 import type { Person } from '../../log/catalogue.ts';
+import { restricted } from '../../log/refusals.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { record as noteChange } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
-import { lockForChange, readable, requireOwner } from './access.ts';
+import {
+  lockForChange,
+  readable,
+  requireGroup,
+  requireModerator,
+  requireOwner,
+  requireWelcome,
+} from './access.ts';
+import type { LockedAccess } from './access.ts';
 import { insertMembers } from './sql.ts';
 import { happened } from '../happenings.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import * as sql from './sql/members.ts';
+import { bansOf, liftBans } from './sql/restrictions.ts';
 
 const notAMember = () =>
   new ApiError('not_found', { message: 'The user is not a member of the conversation.' });
-
-function requireGroup(conv: LockedConversation): void {
-  if (conv.type === 'direct')
-    throw new ApiError('invalid_request', { message: 'Members of a direct conversation cannot be changed.' });
-}
 
 function requireRoom(members: number): void {
   if (members > limits.groupMembers)
@@ -70,6 +75,8 @@ export async function add(ctx: Context, input: Input<'members.add'>): Promise<Ou
     requireOwner(access);
     const users = await resolveUsers(ctx, tx, ids);
     const numbers = ids.map((id) => users.get(id)!);
+    await requireWelcome(ctx, tx, numbers);
+    await passBans(ctx, tx, conv, numbers);
     const [already] = await sql.findMembers(tx, env, conv.no, numbers);
     if (already) throw new ApiError('already_member', { message: `${already.userId} is a member already.` });
     requireRoom((await sql.countMembers(tx, env, conv.no)) + ids.length);
@@ -79,6 +86,13 @@ export async function add(ctx: Context, input: Input<'members.add'>): Promise<Ou
     for (const user of numbers) await note(ctx, tx, 'members.add', conv, user);
     return { data: (await sql.findMembers(tx, env, conv.no, numbers)).map(viewMember) };
   });
+}
+
+/** restrictions#ban: users add nobody who is banned; a server that does lifts the ban. */
+async function passBans(ctx: Context, tx: Tx, conv: LockedConversation, users: number[]): Promise<void> {
+  if (!ctx.caller.user) return liftBans(tx, conv.env, conv.no, users);
+  const bans = await bansOf(tx, conv.env, conv.no, users);
+  if (bans.size > 0) throw restricted('A user is banned from the conversation.', Math.max(...bans.values()));
 }
 
 const viewMember = ({ userId, role, lastReadSeq, lastDeliveredSeq }: Member): Member => ({
@@ -93,10 +107,11 @@ export async function remove(ctx: Context, input: Input<'members.remove'>): Prom
     const access = await lockForChange(ctx, tx, input.conversationId);
     requireGroup(access.conv);
     const leaving = access.actor?.id === input.userId;
-    if (!leaving) requireOwner(access);
+    if (!leaving) requireModerator(access, 'member');
     const user = await findUser(tx, ctx.env.no, input.userId);
     const [member] = user ? await sql.findMembers(tx, ctx.env.no, access.conv.no, [user.no]) : [];
     if (!member) throw notAMember();
+    if (!leaving) requireModerator(access, member.role);
     await note(ctx, tx, 'members.remove', access.conv, member.no);
     await removeFromGroup(ctx, tx, access.conv, {
       user: { no: member.no, id: member.userId },
@@ -111,30 +126,42 @@ export async function removeFromGroup(
   ctx: Pick<Context, 'services'>,
   tx: Tx,
   conv: LockedConversation,
-  change: { user: Person; actor: Person | null; reason: 'left' | 'removed' },
+  change: { user: Person; actor: Person | null; reason: 'left' | 'removed'; banned?: true },
 ): Promise<void> {
-  const { user, actor, reason } = change;
+  const { user, actor, ...data } = change;
   await sql.removeMember(tx, conv.env, conv.no, user.no);
-  await record(ctx.services.log, tx, conv, [
-    { type: 'member.removed', actor, users: [user], data: { reason } },
-  ]);
+  await record(ctx.services.log, tx, conv, [{ type: 'member.removed', actor, users: [user], data }]);
   await happened(ctx, tx, 'memberRemoved', { env: conv.env, conv: conv.no, user: user.no });
 }
 
 export async function update(ctx: Context, input: Input<'members.update'>): Promise<Member> {
   return ctx.db.tx(async (tx) => {
-    const { conv } = await lockForChange(ctx, tx, input.conversationId);
+    const access = await lockForChange(ctx, tx, input.conversationId);
+    const { conv, actor } = access;
     requireGroup(conv);
+    requireRoleSetter(ctx, access, input.role);
     const user = await findUser(tx, ctx.env.no, input.userId);
     const [member] = user ? await sql.findMembers(tx, ctx.env.no, conv.no, [user.no]) : [];
     if (!member) throw notAMember();
+    if (actor && member.role === 'owner')
+      throw new ApiError('forbidden', { message: 'Only a server may change the role of an owner.' });
     if (member.role !== input.role) {
       await sql.setRole(tx, ctx.env.no, conv.no, member.no, input.role);
       const users = [{ no: member.no, id: member.userId }];
       await record(ctx.services.log, tx, conv, [
-        { type: 'member.updated', actor: null, users, data: { role: input.role } },
+        { type: 'member.updated', actor, users, data: { role: input.role } },
       ]);
     }
     return { ...viewMember(member), role: input.role };
   });
+}
+
+/** members#role: the server, and owners where the environment says so; those make no owners. */
+function requireRoleSetter(ctx: Context, access: LockedAccess, role: Role): void {
+  if (!access.actor) return;
+  if (!ctx.env.settings.ownersSetRoles)
+    throw new ApiError('forbidden', { message: 'Only a server may set roles in this environment.' });
+  requireOwner(access);
+  if (role === 'owner')
+    throw new ApiError('forbidden', { param: 'role', message: 'Only a server may make an owner.' });
 }

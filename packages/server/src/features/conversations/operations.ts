@@ -1,12 +1,15 @@
-import { createHash } from 'node:crypto';
-import { ApiError, idPrefixes, limits } from '@parley/protocol';
-import type { Conversation, Input, Notifications, Output } from '@parley/protocol';
+import { ApiError, limits } from '@parley/protocol';
+import type { Conversation, ConversationRules, Input, Notifications, Output } from '@parley/protocol';
+import { guards } from '../../log/sql/guards.ts';
 import { lockConversation } from '../../log/sql/lock.ts';
+import type { LockedConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { record as noteChange } from '../audit/operations.ts';
+import { flagPair, lockBlocksOf, pairBlocked } from '../blocks/sql.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
+import { directId } from '../direct-id.ts';
 import { happened } from '../happenings.ts';
 import { levelNumbers, levelOf } from '../levels.ts';
 import type { LevelRow } from '../levels.ts';
@@ -15,27 +18,18 @@ import { pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { personalChange } from '../users/personal.ts';
 import { findUser } from '../users/sql.ts';
-import { lockForChange, readable, requireOwner } from './access.ts';
+import {
+  lockForChange,
+  readable,
+  requireGroup,
+  requireOpen,
+  requireOwner,
+  requireWelcome,
+} from './access.ts';
 import { listConversations } from './sql/list.ts';
 import * as sql from './sql.ts';
 
 const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
-
-/**
- * The same for both orders of a pair of users. It is made of their numbers, so ids that are reused after an erasure
- * get another conversation (conversations#direct).
- */
-function directId(env: number, a: number, b: number): string {
-  const pair = a < b ? `${a} ${b}` : `${b} ${a}`;
-  const hash = createHash('sha256').update(`direct ${env} ${pair}`).digest();
-  return (
-    idPrefixes.directConversation +
-    BigInt(`0x${hash.toString('hex', 0, 17)}`)
-      .toString(32)
-      .padStart(26, '0')
-      .slice(-26)
-  );
-}
 
 export async function create(
   ctx: Context,
@@ -63,6 +57,7 @@ export async function create(
   return ctx.db.tx(async (tx) => {
     const users = await resolveUsers(ctx, tx, [...members]);
     const numbers = [...users.values()];
+    if (input.type === 'group') await requireWelcome(ctx, tx, numbers);
     const ownerId = ctx.caller.user?.id ?? input.ownerId;
     const owner = input.type === 'group' && ownerId !== undefined ? users.get(ownerId)! : null;
     const id =
@@ -77,6 +72,7 @@ export async function create(
       creator: ctx.caller.user?.no ?? null,
     });
     if (!created) return existingDirect(ctx, tx, id);
+    if (input.type === 'direct') await openPair(ctx, tx, created.no, numbers[0]!, numbers[1]!);
     if (ctx.caller.user) await requireRoom(ctx, tx, ctx.caller.user.no);
     await sql.insertMembers(tx, ctx.env.no, created.no, numbers, owner, 0);
     await noteChange(ctx, tx, {
@@ -108,9 +104,19 @@ async function requireRoom(ctx: Context, tx: Tx, user: number): Promise<void> {
     });
 }
 
+/** A new direct conversation of two users of whom one blocks the other: only a server makes it, and it is closed. */
+async function openPair(ctx: Context, tx: Tx, conv: number, a: number, b: number): Promise<void> {
+  const env = ctx.env.no;
+  await lockBlocksOf(tx, env, [a, b]);
+  if (!(await pairBlocked(tx, env, a, b))) return;
+  if (ctx.caller.user) throw new ApiError('blocked');
+  await flagPair(tx, env, conv, a, b);
+}
+
 /** Returns the conversation that the pair already has; a deleted one is restored. */
 async function existingDirect(ctx: Context, tx: Tx, id: string) {
   const conv = await lockConversation(tx, ctx.env.no, id);
+  requireOpen(ctx, conv!);
   if (conv!.deletedAt) {
     await sql.revive(tx, ctx.env.no, conv!.no);
     return appendCreated(ctx, tx, id);
@@ -166,17 +172,23 @@ export async function get(ctx: Context, input: Input<'conversations.get'>): Prom
 }
 
 export async function update(ctx: Context, input: Input<'conversations.update'>): Promise<Conversation> {
-  if (!('name' in input) && !('metadata' in input)) throw bad('name', 'Give name or metadata.');
+  if (!('name' in input) && !('metadata' in input) && !input.rules)
+    throw bad('name', 'Give name, metadata or rules.');
   return ctx.db.tx(async (tx) => {
     const access = await lockForChange(ctx, tx, input.conversationId);
     requireOwner(access);
     const { conv, actor } = access;
-    const before = { name: conv.name, metadata: conv.metadata };
+    const before = { name: conv.name, metadata: conv.metadata, rules: conv.rules };
     if (input.name !== undefined) conv.name = input.name;
     if (input.metadata !== undefined) conv.metadata = JSON.stringify(input.metadata);
+    if (input.rules) {
+      requireGroup(conv, 'Rules are for groups.');
+      setRules(conv, input.rules);
+    }
     const changes = {
       ...(conv.name !== before.name ? { name: conv.name } : {}),
       ...(conv.metadata !== before.metadata ? { metadata: parseMetadata(conv.metadata) } : {}),
+      ...(conv.rules !== before.rules ? { rules: parseRules(conv.rules) } : {}),
     };
     const conversation = sql.viewConversation(conv, await sql.listMemberViews(tx, ctx.env.no, conv.no));
     if (Object.keys(changes).length > 0) {
@@ -187,6 +199,17 @@ export async function update(ctx: Context, input: Input<'conversations.update'>)
     }
     return { ...conversation, lastSeq: conv.lastSeq };
   });
+}
+
+const parseRules = (rules: string | null): ConversationRules =>
+  rules === null ? {} : (JSON.parse(rules) as ConversationRules);
+
+/** Only what differs from the default is kept; what an append must look at has a flag. */
+function setRules(conv: LockedConversation, change: ConversationRules): void {
+  const { slowModeSeconds = 0 } = { ...parseRules(conv.rules), ...change };
+  const rules: ConversationRules = slowModeSeconds > 0 ? { slowModeSeconds } : {};
+  conv.rules = Object.keys(rules).length > 0 ? JSON.stringify(rules) : null;
+  conv.flags = slowModeSeconds > 0 ? conv.flags | guards.slowMode : conv.flags & ~guards.slowMode;
 }
 
 export async function remove(ctx: Context, input: Input<'conversations.delete'>): Promise<void> {

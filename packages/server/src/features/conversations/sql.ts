@@ -1,4 +1,10 @@
-import type { Attachment, Conversation, ConversationListItem, Role } from '@parley/protocol';
+import type {
+  Attachment,
+  Conversation,
+  ConversationListItem,
+  ConversationRules,
+  Role,
+} from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { conversationOf, memberOf } from '../sql/lookups.ts';
 import { latestLive } from '../sql/message-reader.ts';
@@ -13,6 +19,8 @@ export interface ConversationRow {
   type: 'direct' | 'group';
   name: string | null;
   metadata: string | null;
+  /** JSON; null: all as by default. */
+  rules: string | null;
   lastSeq: number;
   createdAt: string;
   deletedAt: string | null;
@@ -23,6 +31,10 @@ export interface MemberView {
   role: Role;
 }
 
+/** Missing where all is as by default. */
+const viewRules = ({ rules }: { rules: string | null }): { rules?: ConversationRules } =>
+  rules === null ? {} : { rules: JSON.parse(rules) as ConversationRules };
+
 export const viewConversation = (row: ConversationRow, members: MemberView[]): Conversation => ({
   id: row.id,
   type: row.type,
@@ -31,6 +43,7 @@ export const viewConversation = (row: ConversationRow, members: MemberView[]): C
   lastSeq: row.lastSeq,
   createdAt: row.createdAt,
   members,
+  ...viewRules(row),
   ...(row.deletedAt ? { deletedAt: row.deletedAt } : {}),
 });
 
@@ -52,7 +65,7 @@ export async function findConversation(
   user: number | null,
 ): Promise<SeenConversation | undefined> {
   const [row] = await db.query<SeenConversation>(
-    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
+    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
        c.deleted_at AS "deletedAt", c.flags, m.role, m.muted, m.muted_until AS "mutedUntil", m.level
      FROM conversations c LEFT JOIN members m ON m.env = c.env AND m.conv = c.no AND m.usr = $3
      WHERE c.env = $1 AND c.id = $2`,
@@ -94,7 +107,7 @@ export async function insertConversation(
     `INSERT INTO conversations (env, id, type, name, metadata, creator, last_activity_at, last_activity_step, created_at)
      SELECT $1, $2, $3, $4, $5, $6, a, activity_step(a), t FROM activity_clock() x(t, a)
      ON CONFLICT (env, id) DO NOTHING
-     RETURNING no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt"`,
+     RETURNING no, id, type, name, metadata, rules, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt"`,
     [env, row.id, row.type, row.name, row.metadata, row.creator],
   );
   return created;
@@ -125,7 +138,10 @@ export async function roomToCreate(
 
 const read = newReader('c', '$5::bigint');
 
-/** Initial members start with everything unread; later ones with everything up to `joinedSeq` read. */
+/**
+ * Initial members start with everything unread; later ones with everything up to `joinedSeq` read. Who was silenced
+ * and comes back still is.
+ */
 export async function insertMembers(
   db: Queryable,
   env: number,
@@ -135,8 +151,9 @@ export async function insertMembers(
   joinedSeq: number,
 ): Promise<void> {
   await db.query(
-    `INSERT INTO members (env, conv, usr, role, ${read.columns}, last_activity_step, own_activity_step, own_activity_at)
-     SELECT $1, $2, u, CASE WHEN u = $4 THEN 'owner' ELSE 'member' END, ${read.values}, c.last_activity_step, activity_step(a), a
+    `INSERT INTO members (env, conv, usr, role, ${read.columns}, last_activity_step, own_activity_step, own_activity_at, silenced_until)
+     SELECT $1, $2, u, CASE WHEN u = $4 THEN 'owner' ELSE 'member' END, ${read.values}, c.last_activity_step, activity_step(a), a,
+       (SELECT coalesce(r.until, 'infinity') FROM restrictions r WHERE r.conv = $2 AND r.usr = u AND r.env = $1 AND r.kind = 'silence')
      FROM unnest($3::bigint[]) u, (SELECT activity_now() AS a) x, conversations c WHERE c.env = $1 AND c.no = $2`,
     [env, conv, users, owner, joinedSeq],
   );
@@ -147,14 +164,12 @@ export async function updateConversation(
   db: Queryable,
   env: number,
   conv: number,
-  fields: { name: string | null; metadata: string | null },
+  fields: { name: string | null; metadata: string | null; rules: string | null; flags: number },
 ): Promise<void> {
-  await db.query('UPDATE conversations SET name = $3, metadata = $4 WHERE env = $1 AND no = $2', [
-    env,
-    conv,
-    fields.name,
-    fields.metadata,
-  ]);
+  await db.query(
+    'UPDATE conversations SET name = $3, metadata = $4, rules = $5, flags = $6 WHERE env = $1 AND no = $2',
+    [env, conv, fields.name, fields.metadata, fields.rules, fields.flags],
+  );
 }
 
 /** Notes that a locked conversation has an extension from now on (features/sql/flags.ts). */
@@ -225,6 +240,7 @@ interface ListRow extends LevelRow {
   type: 'direct' | 'group';
   name: string | null;
   metadata: string | null;
+  rules: string | null;
   lastSeq: number;
   unreadCount: number;
   mentionUnreadCount: number;
@@ -265,7 +281,7 @@ export async function listItems(
   { byDefault, now }: LevelTerms,
 ): Promise<Map<number, ConversationListItem>> {
   const rows = await db.query<ListRow>(
-    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq",
+    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq",
        ${unreadCount('c', 'm')} AS "unreadCount", ${mentionUnreadCount('c', 'm')} AS "mentionUnreadCount",
        m.last_read_seq AS "lastReadSeq", m.level, m.muted, m.muted_until AS "mutedUntil", c.created_at AS "createdAt", c.last_activity_at AS "lastActivityAt",
        CASE WHEN c.type = 'direct' THEN (
@@ -309,6 +325,7 @@ export async function listItems(
           lastMessageAt: r.messageId ? r.messageAt : null,
           lastActivityAt: r.lastActivityAt,
           createdAt: r.createdAt,
+          ...viewRules(r),
           ...(r.members ? { members: r.members } : {}),
         },
       ];

@@ -55,7 +55,7 @@ export const conversationsOf = (
   places.length === 0
     ? Promise.resolve([])
     : db.query(
-        `SELECT c.env, c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
+        `SELECT c.env, c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
            c.deleted_at AS "deletedAt"
          FROM unnest($1::int[], $2::bigint[]) u(env, no)
          CROSS JOIN LATERAL (SELECT * FROM conversations WHERE env = u.env AND no = u.no LIMIT 1) c`,

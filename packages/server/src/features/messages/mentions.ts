@@ -1,7 +1,9 @@
 import { ApiError } from '@parley/protocol';
-import type { Mention, NewMention, Role } from '@parley/protocol';
+import type { Mention, NewMention } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
+import { moderates } from '../conversations/access.ts';
+import type { LockedAccess } from '../conversations/access.ts';
 import { requireFeature } from '../enabled.ts';
 import type { StoredMention } from '../extras.ts';
 import { numbersOfAll } from '../users/sql.ts';
@@ -45,13 +47,13 @@ const splitsPair = (text: string, at: number): boolean =>
   (text.charCodeAt(at - 1) & 0xfc00) === 0xd800 &&
   (text.charCodeAt(at) & 0xfc00) === 0xdc00;
 
-/** Everyone and here: in groups, by owners and servers. */
-export function allowAll(conversation: { type: string }, role: Role | null, isServer: boolean): void {
+/** Everyone and here: in groups, by who keeps order in them. */
+export function allowAll(conversation: { type: string }, by: Pick<LockedAccess, 'role' | 'actor'>): void {
   if (conversation.type === 'direct') throw bad('mentions', 'Everyone and here are for groups.');
-  if (!isServer && role !== 'owner')
+  if (!moderates(by))
     throw new ApiError('forbidden', {
       param: 'mentions',
-      message: 'Only owners may mention everyone or here.',
+      message: 'Only the owner or a moderator may mention everyone or here.',
     });
 }
 

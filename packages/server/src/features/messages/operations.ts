@@ -1,13 +1,5 @@
 import { ApiError, limits } from '@parley/protocol';
-import type {
-  Attachment,
-  Input,
-  Message,
-  MessageOrTombstone,
-  Output,
-  Role,
-  Tombstone,
-} from '@parley/protocol';
+import type { Attachment, Input, Message, MessageOrTombstone, Output, Tombstone } from '@parley/protocol';
 import type { LogEvent } from '../../log/events.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
 import { changeMentions } from '../../log/unread/sql/mentions.ts';
@@ -17,13 +9,14 @@ import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { noteReading, noteSending } from '../audit/content.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
-import { lockForChange, readable } from '../conversations/access.ts';
+import { lockForChange, moderates, readable, requireWriting } from '../conversations/access.ts';
 import { roleOf } from '../conversations/sql/members.ts';
 import type { LockedAccess } from '../conversations/access.ts';
 import type { SeenConversation } from '../conversations/sql.ts';
 import { parseExtras, storeExtras } from '../extras.ts';
 import { happened } from '../happenings.ts';
 import { pageLimit } from '../pages.ts';
+import { listsFor, rejected } from '../words/check.ts';
 import { thawMessages } from '../storage/thaw.ts';
 import * as cold from './cold.ts';
 import { allowAll, checkMentions, isForAll, mentionedUsers, storedMentions } from './mentions.ts';
@@ -226,7 +219,9 @@ export interface Edited {
 export async function edit(ctx: Context, input: Input<'messages.update'>): Promise<Edited> {
   if (input.text === undefined && input.metadata === undefined && input.mentions === undefined)
     throw new ApiError('invalid_request', { param: 'text', message: 'Give text, metadata or mentions.' });
+  const lists = input.text ? await listsFor(ctx) : null;
   return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
+    requireWriting(access);
     if (access.actor && row.sender !== access.actor.no)
       throw new ApiError('forbidden', { message: 'Only the author may edit a message.' });
     if (row.deletedAt) throw missing();
@@ -234,7 +229,9 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
       throw new ApiError('version_conflict', {
         message: `The message is at version ${row.version}: read it again.`,
       });
-    const text = input.text ?? row.text;
+    const found = lists?.find(input.text!, access.conv.type === 'direct');
+    if (found?.reject) throw rejected();
+    const text = found?.text ?? input.text ?? row.text;
     const metadata = input.metadata === undefined ? row.metadata : JSON.stringify(input.metadata);
     if (
       text === null &&
@@ -281,8 +278,7 @@ async function editedMentions(
     };
   }
   checkMentions(ctx, text, given);
-  if (given.some(isForAll) && !row.mentions?.some(isForAll))
-    allowAll(access.conv, access.role, access.actor === null);
+  if (given.some(isForAll) && !row.mentions?.some(isForAll)) allowAll(access.conv, access);
   const mentions = await storedMentions(tx, ctx.env.no, given);
   const [old, now] = [mentionedUsers(before), mentionedUsers(mentions)];
   await changeMentions(tx, ctx.env.no, row, {
@@ -304,8 +300,10 @@ export async function remove(ctx: Context, input: Input<'messages.delete'>): Pro
   if (hard && ctx.caller.user)
     throw new ApiError('forbidden', { param: 'hard', message: 'Only a server may delete for good.' });
   return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
-    if (access.actor && row.sender !== access.actor.no && access.role !== ('owner' satisfies Role))
-      throw new ApiError('forbidden', { message: 'Only the author or the owner may delete a message.' });
+    if (row.sender !== access.actor?.no && !moderates(access))
+      throw new ApiError('forbidden', {
+        message: 'Only the author, a moderator or the owner may delete a message.',
+      });
     if (row.deletedAt && !hard)
       return {
         tombstone: reader.viewTombstone(row),

@@ -1,12 +1,13 @@
 import { ApiError } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
+import { wasSent } from '../../log/sql/append.ts';
 import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
 import type { Extras } from '../extras.ts';
 import { userNumbers } from '../users/sql.ts';
+import { isDirect, listsFor, rejected } from '../words/check.ts';
 import { allowAll, checkMentions, isForAll, storedMentions } from './mentions.ts';
 import { newPoll } from './polls.ts';
-import { wasSent } from './sql.ts';
 
 /**
  * What happens to a message before it is appended. The policies run in the order of the list; each refuses the message
@@ -25,6 +26,13 @@ export interface Draft {
 }
 
 type Policy = (ctx: Context, draft: Draft) => Draft | Promise<Draft>;
+
+/** Whether the draft repeats a message that was stored before: it is answered as at first, whatever changed since. */
+async function wasRepeated(ctx: Context, { input, sender }: Draft): Promise<boolean> {
+  const { conversationId, clientMsgId } = input;
+  if (clientMsgId === undefined) return false;
+  return wasSent(ctx.db, { env: ctx.env.no, conversationId, sender: sender?.no ?? null, clientMsgId });
+}
 
 const attachmentsOnce: Policy = (_ctx, draft) => {
   const files = draft.input.attachments;
@@ -52,24 +60,21 @@ const ranges: Policy = (ctx, draft) => {
   return draft;
 };
 
-/** Who is mentioned, and whether the sender may mention all together. A repeat is answered whatever changed since. */
+/** Who is mentioned, and whether the sender may mention all together. */
 const mentions: Policy = async (ctx, draft) => {
-  const { conversationId, clientMsgId, mentions: given = [] } = draft.input;
+  const { conversationId, mentions: given = [] } = draft.input;
   if (given.length === 0) return draft;
   try {
     if (given.some(isForAll)) {
       const conversation = await readable(ctx, ctx.db, conversationId);
-      allowAll(conversation, conversation.role, ctx.caller.user === null);
+      allowAll(conversation, { role: conversation.role, actor: ctx.caller.user });
     }
     return {
       ...draft,
       extras: { ...draft.extras, mentions: await storedMentions(ctx.db, ctx.env.no, given) },
     };
   } catch (error) {
-    const repeated =
-      clientMsgId !== undefined &&
-      (await wasSent(ctx.db, ctx.env.no, conversationId, draft.sender?.no ?? null, clientMsgId));
-    if (!repeated) throw error;
+    if (!(await wasRepeated(ctx, draft))) throw error;
     return draft;
   }
 };
@@ -98,12 +103,42 @@ const plan: Policy = async (ctx, draft) => {
   return draft;
 };
 
-const poll: Policy = async (ctx, draft) =>
-  draft.input.poll
-    ? { ...draft, extras: { ...draft.extras, poll: await newPoll(ctx, draft.input.poll, draft) } }
-    : draft;
+/** words#send: the text, and what a poll asks. */
+const words: Policy = async (ctx, draft) => {
+  const { text, poll, conversationId } = draft.input;
+  const lists = text || poll ? listsFor(ctx) : null;
+  if (!lists) return draft;
+  const automaton = await lists;
+  let refused = false;
+  const look = (said: string): string => {
+    const found = automaton.find(said, isDirect(conversationId));
+    refused ||= found.reject;
+    return found.text;
+  };
+  const input = {
+    ...draft.input,
+    ...(text ? { text: look(text) } : {}),
+    ...(poll
+      ? {
+          poll: {
+            ...poll,
+            question: look(poll.question),
+            options: poll.options.map((option) => ({ ...option, text: look(option.text) })),
+          },
+        }
+      : {}),
+  };
+  if (refused && !(await wasRepeated(ctx, draft))) throw rejected();
+  return { ...draft, input };
+};
 
-const policies: readonly Policy[] = [attachmentsOnce, content, ranges, sender, mentions, poll, plan];
+const poll: Policy = async (ctx, draft) => {
+  if (!draft.input.poll) return draft;
+  const made = await newPoll(ctx, draft.input.poll, () => wasRepeated(ctx, draft));
+  return { ...draft, extras: { ...draft.extras, poll: made } };
+};
+
+const policies: readonly Policy[] = [attachmentsOnce, content, ranges, sender, plan, words, mentions, poll];
 
 export async function applyPolicies(ctx: Context, input: SendInput): Promise<Draft> {
   let draft: Draft = { input, sender: null, extras: {} };

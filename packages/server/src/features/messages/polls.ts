@@ -1,18 +1,18 @@
 import { ApiError } from '@parley/protocol';
-import type { Input, NewPoll, Poll } from '@parley/protocol';
+import type { NewPoll, Poll } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { requireFeature } from '../enabled.ts';
 import { moment } from '../time.ts';
-import { isFuture, wasSent } from './sql.ts';
+import { isFuture } from './sql.ts';
 
 const invalid = (param: string, message: string) =>
   new ApiError('invalid_request', { param: `poll.${param}`, message: `poll.${param} ${message}` });
 
-/** The poll of a new message as it is kept (polls#poll). A repeat is answered whatever the time is. */
+/** The poll of a new message as it is kept (polls#poll). @param repeated whether it was sent before: then the time does not matter. */
 export async function newPoll(
   { env, db }: Context,
   given: NewPoll,
-  { input, sender }: { input: Input<'messages.send'>; sender: { no: number } | null },
+  repeated: () => Promise<boolean>,
 ): Promise<Poll> {
   requireFeature(env, 'polls');
   const { question, multiple = false, anonymous = false } = given;
@@ -24,9 +24,6 @@ export async function newPoll(
   const poll = { question, options, multiple, anonymous };
   if (given.closesAt === undefined) return poll;
   const closesAt = moment('poll.closesAt', given.closesAt);
-  const { conversationId, clientMsgId } = input;
-  const repeated = (): Promise<boolean> | false =>
-    clientMsgId !== undefined && wasSent(db, env.no, conversationId, sender?.no ?? null, clientMsgId);
   if (!(await isFuture(db, closesAt)) && !(await repeated()))
     throw invalid('closesAt', 'must be in the future.');
   return { ...poll, closesAt };

@@ -28,22 +28,6 @@ export async function editMessage(
   return { ...row, ...fields, version: row.version + 1, editedAt: at };
 }
 
-/** Whether the sender has sent a message under this clientMsgId (messages#dedup). */
-export async function wasSent(
-  db: Queryable,
-  env: number,
-  conversationId: string,
-  sender: number | null,
-  clientMsgId: string,
-): Promise<boolean> {
-  const rows = await db.query(
-    `SELECT 1 FROM conversations c CROSS JOIN LATERAL sent_before(c.env, c.no, $3, $4, clock_timestamp()) s
-     WHERE c.env = $1 AND c.id = $2`,
-    [env, conversationId, sender, clientMsgId],
-  );
-  return rows.length > 0;
-}
-
 /** Whether a moment is in the future, by the store's clock. */
 export async function isFuture(db: Queryable, moment: string): Promise<boolean> {
   const [row] = await db.query<{ later: boolean }>('SELECT $1::timestamptz > clock_timestamp() AS later', [

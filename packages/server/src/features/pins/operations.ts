@@ -3,7 +3,7 @@ import type { Input, Message, Output } from '@parley/protocol';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
-import { readable } from '../conversations/access.ts';
+import { readable, requireWriting } from '../conversations/access.ts';
 import { addFlag } from '../conversations/sql.ts';
 import { completed } from '../messages/cold.ts';
 import { withExtras, withMessage } from '../messages/operations.ts';
@@ -17,6 +17,7 @@ import { addPin, dropPins } from './sql.ts';
 
 export const set = (ctx: Context, { messageId }: Input<'pins.set'>): Promise<Output<'pins.set'>> =>
   withMessage(ctx, messageId, async (tx, locked) => {
+    requireWriting(locked.access);
     const { conv, actor } = locked.access;
     const { seq } = live(locked);
     const [known] = hasPins(conv) ? await pinsBetween(tx, conv.env, conv.no, seq, seq) : [];
@@ -36,6 +37,7 @@ export const set = (ctx: Context, { messageId }: Input<'pins.set'>): Promise<Out
 
 export const remove = (ctx: Context, { messageId }: Input<'pins.remove'>): Promise<void> =>
   withMessage(ctx, messageId, async (tx, locked) => {
+    requireWriting(locked.access);
     const { conv } = locked.access;
     const { seq } = live(locked);
     if (hasPins(conv) && (await dropPins(tx, conv.env, conv.no, [seq])) > 0)

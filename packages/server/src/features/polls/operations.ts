@@ -2,6 +2,7 @@ import { ApiError, voteKeys } from '@parley/protocol';
 import type { Input, Message, Output } from '@parley/protocol';
 import { record } from '../../log/record.ts';
 import type { Context } from '../context.ts';
+import { moderates, requireWriting } from '../conversations/access.ts';
 import { parseExtras, storeExtras } from '../extras.ts';
 import { happened } from '../happenings.ts';
 import { findAnywhere, readableMessage, withMessage } from '../messages/operations.ts';
@@ -48,10 +49,13 @@ function problemOf(row: MessageRow, options: readonly number[]): ApiError | null
 export async function close(ctx: Context, { messageId }: Input<'polls.close'>): Promise<Message> {
   const env = ctx.env.no;
   const { message, conv } = await withMessage(ctx, messageId, async (tx, { access, row }) => {
+    requireWriting(access);
     const { poll, ...rest } = parseExtras(row.extras);
     if (!poll || row.deletedAt) throw missing();
-    if (access.actor && row.sender !== access.actor.no)
-      throw new ApiError('forbidden', { message: 'Only the author may close a poll.' });
+    if (row.sender !== access.actor?.no && !moderates(access))
+      throw new ApiError('forbidden', {
+        message: 'Only the author, a moderator or the owner may close a poll.',
+      });
     const { lockedAt } = access.conv;
     if (poll.closedAt !== undefined || (poll.closesAt !== undefined && poll.closesAt <= lockedAt))
       throw pollClosed();

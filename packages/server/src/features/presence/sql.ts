@@ -1,15 +1,16 @@
 import type { FeatureName, PlanName } from '@parley/protocol';
+import { guards } from '../../log/sql/guards.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { conversationOf, membershipsOf as members, userOf } from '../sql/lookups.ts';
+import { conversationOf, deactivatedAt, membershipsOf as members, userOf } from '../sql/lookups.ts';
 
-/** The conversations of many users at once: [position in the question, id, last seq]. */
+/** The conversations of many users at once; `ord` is the position in the question, `quiet` see blocks#direct. */
 export const membershipsOf = (
   db: Queryable,
   envs: number[],
   users: number[],
-): Promise<{ ord: number; cid: string; lastSeq: number }[]> =>
+): Promise<{ ord: number; cid: string; lastSeq: number; quiet: boolean }[]> =>
   db.query(
-    `SELECT w.ord, c.id AS cid, c.last_seq AS "lastSeq" FROM unnest($1::int[], $2::bigint[]) WITH ORDINALITY AS w(env, usr, ord)
+    `SELECT w.ord, c.id AS cid, c.last_seq AS "lastSeq", c.flags & ${guards.blockedPair} <> 0 AS quiet FROM unnest($1::int[], $2::bigint[]) WITH ORDINALITY AS w(env, usr, ord)
      CROSS JOIN ${members('w.env', 'w.usr')} m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c WHERE c.deleted_at IS NULL`,
     [envs, users],
   );
@@ -47,11 +48,12 @@ export interface Standing {
 export interface Terms {
   plan: PlanName;
   disabledFeatures: FeatureName[];
+  words: number;
 }
 /** The present plans of environments and what is off in them, by environment number. */
 export async function termsOf(db: Queryable, envs: readonly number[]): Promise<Map<number, Terms>> {
   const rows = await db.query<Terms & { no: number }>(
-    `SELECT no, plan, coalesce(settings -> 'disabledFeatures', '[]') AS "disabledFeatures" FROM environments WHERE no = ANY($1)`,
+    `SELECT no, plan, words, coalesce(settings -> 'disabledFeatures', '[]') AS "disabledFeatures" FROM environments WHERE no = ANY($1)`,
     [envs],
   );
   return new Map(rows.map(({ no, ...terms }) => [no, terms]));
@@ -62,11 +64,11 @@ export const standings = (
   sessions: { env: number; user: number | null; keyId: string | null; issuedAt: number }[],
 ): Promise<Standing[]> =>
   db.query<Standing>(
-    `SELECT w.ord, e.status = 'suspended' AS suspended, coalesce(u.deactivated_at IS NOT NULL, false) AS deactivated
+    `SELECT w.ord, e.status = 'suspended' AS suspended, ${deactivatedAt('u')} IS NOT NULL AS deactivated
      FROM unnest($1::int[], $2::bigint[], $3::text[], $4::float8[]) WITH ORDINALITY AS w(env, usr, key, iat, ord)
      JOIN environments e ON e.no = w.env LEFT JOIN secret_keys k ON k.id = w.key
      LEFT JOIN users u ON u.env = w.env AND u.no = w.usr
-     WHERE e.status = 'suspended' OR k.revoked_at IS NOT NULL OR u.deactivated_at IS NOT NULL
+     WHERE e.status = 'suspended' OR k.revoked_at IS NOT NULL OR ${deactivatedAt('u')} IS NOT NULL
        OR u.tokens_from > to_timestamp(w.iat)`,
     [
       sessions.map((s) => s.env),

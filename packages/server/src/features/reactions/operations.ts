@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { parseExtras } from '../extras.ts';
 import { fetchBack } from '../messages/cold.ts';
 import { findAnywhere, readableMessage } from '../messages/operations.ts';
-import { decodeCursor, isInteger, isString, keyPage, pageLimit } from '../pages.ts';
+import { decodeCursor, isInteger, isString, isTime, keyPage, pageLimit } from '../pages.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import { ownOf, viewReactions } from '../sql/reaction-reader.ts';
 import { userNumbers } from '../users/sql.ts';
@@ -55,6 +55,7 @@ export async function commitReaction(
       conversationId: row.cid,
       conv: row.conv,
       message: row.seq,
+      own: ctx.caller.user !== null,
       ...wanted,
     });
   let done = await commit();
@@ -112,12 +113,5 @@ export async function list(ctx: Context, input: Input<'reactions.list'>): Promis
   );
 }
 
-const time = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const isPlace = (value: unknown): value is ReactionPlace =>
-  Array.isArray(value) &&
-  value.length === 3 &&
-  typeof value[0] === 'string' &&
-  time.test(value[0]) &&
-  !Number.isNaN(Date.parse(value[0])) &&
-  isInteger(value[1]) &&
-  isString(value[2]);
+  Array.isArray(value) && value.length === 3 && isTime(value[0]) && isInteger(value[1]) && isString(value[2]);

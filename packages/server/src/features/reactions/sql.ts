@@ -2,7 +2,7 @@ import { ApiError, limits, voteKeys } from '@parley/protocol';
 import type { ReactionChange, ReactionCount } from '@parley/protocol';
 import { blocked } from '../../log/lanes.ts';
 import type { Blocked } from '../../log/lanes.ts';
-import { refusals } from '../../log/refusals.ts';
+import { refusal } from '../../log/refusals.ts';
 import { flags } from '../sql/flags.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
@@ -16,6 +16,8 @@ export interface NewReaction {
   /** The seq of the message. */
   message: number;
   user: number;
+  /** The user itself does it, not a server for it. */
+  own: boolean;
   /** For a vote `poll:` and the options, with commas. */
   emoji: string;
   on: boolean;
@@ -31,7 +33,8 @@ export interface ReactionSet {
 
 interface Answer {
   ord: number;
-  status: 'ok' | 'cold' | 'blocked' | 'not_found' | 'not_member' | 'limit_reached' | 'closed';
+  /** `ok`, `cold`, `blocked`, or why it was refused. */
+  status: string;
   changed: boolean;
   revision: number;
   total: number;
@@ -42,9 +45,9 @@ interface Answer {
 export const pollClosed = (): ApiError =>
   new ApiError('state_conflict', { message: 'The poll is closed.', details: { state: 'closed' } });
 
-const refused = {
+/** Refusals that have other words than those of the log. */
+const refused: Partial<Record<string, () => ApiError>> = {
   not_found: () => new ApiError('not_found', { message: 'Message not found.' }),
-  not_member: refusals.not_member,
   limit_reached: () =>
     new ApiError('limit_reached', {
       param: 'emoji',
@@ -52,7 +55,7 @@ const refused = {
       details: { limit: limits.emojiPerMessage },
     }),
   closed: () => pollClosed(),
-} as const;
+};
 
 /** Sets and removes many at once; one answer per item, `blocked` where another transaction has locked what it needs. */
 export async function setReactions(
@@ -61,12 +64,13 @@ export async function setReactions(
   waitMs: number | null,
 ): Promise<(ReactionSet | Error | Blocked)[]> {
   const rows = await db.query<Answer>(
-    'SELECT ord, status, changed, revision, total, counts, own FROM set_reactions($1, $2, $3, $4, $5, $6, $7, $8)',
+    'SELECT ord, status, changed, revision, total, counts, own FROM set_reactions($1, $2, $3, $4, $5, $6, $7, $8, $9)',
     [
       items.map((i) => i.env),
       items.map((i) => i.conv),
       items.map((i) => i.message),
       items.map((i) => i.user),
+      items.map((i) => i.own),
       items.map((i) => i.emoji),
       items.map((i) => i.on),
       items.map((i) => i.replace),
@@ -80,7 +84,7 @@ export async function setReactions(
         ? { status, changed, reactions }
         : status === 'blocked'
           ? blocked
-          : refused[status]();
+          : (refused[status]?.() ?? refusal(status));
   return answers;
 }
 

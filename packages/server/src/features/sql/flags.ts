@@ -2,7 +2,8 @@ import { mentionsFlag } from '../../log/unread/sql/counters.ts';
 
 /**
  * Bits of `conversations.flags`: what extensions a conversation has. Readers look into the table of an extension only
- * where its bit is set, so that conversations without it cost nothing. A bit is never taken away.
+ * where its bit is set, so that conversations without it cost nothing. A bit is never taken away, except those that an
+ * append looks at (log/sql/guards.ts).
  */
 export const flags = { reactions: 1, mentions: mentionsFlag, pins: 8 } as const;
 

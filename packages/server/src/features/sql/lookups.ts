@@ -7,6 +7,13 @@
  *
  * Arguments are SQL: parameters or columns.
  */
+
+/** SQL for when a user was deactivated; null if it is not, or no longer: an end needs no job. */
+export const deactivatedAt = (user?: string): string => {
+  const of = user === undefined ? '' : `${user}.`;
+  return `CASE WHEN (${of}deactivated_until > clock_timestamp()) IS NOT FALSE THEN ${of}deactivated_at END`;
+};
+
 export const conversationOf = (env: string, no: string): string =>
   `LATERAL (SELECT * FROM conversations WHERE no = ${no} AND env = ${env} LIMIT 1)`;
 

@@ -1,7 +1,8 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Attachment, Input, Output } from '@parley/protocol';
 import type { Context } from '../context.ts';
-import { readable } from '../conversations/access.ts';
+import { readable, requireWritingIn } from '../conversations/access.ts';
+import type { SeenConversation } from '../conversations/sql.ts';
 import { allowedType, essence, resourceOf, ruleOf } from './content/allowed.ts';
 import { verify } from './content/verify.ts';
 import * as sql from './sql.ts';
@@ -29,6 +30,7 @@ export async function create(
   const { ids, clock, media, plans } = ctx.services;
   const conv = await readable(ctx, ctx.db, input.conversationId);
   if (conv.deletedAt) throw new ApiError('not_found', { message: 'Conversation not found.' });
+  await requireWritingIn(ctx, ctx.db, conv);
   if (input.size > limits.fileBytes) throw new ApiError('file_too_large', { param: 'size' });
   const verdict = allowedType(input.contentType, input.filename);
   if (!verdict.ok)
@@ -71,7 +73,8 @@ export async function create(
 export async function complete(ctx: Context, input: Input<'uploads.complete'>): Promise<Attachment> {
   const { media } = ctx.services;
   const env = ctx.env.no;
-  const row = await found(ctx, input.attachmentId);
+  const { row, conv } = await found(ctx, input.attachmentId);
+  await requireWritingIn(ctx, ctx.db, conv);
   if (ctx.caller.user && row.uploader !== ctx.caller.user.no)
     throw new ApiError('forbidden', { message: 'Only the uploader may complete an upload.' });
   if (row.readyAt) return sql.viewReady(row);
@@ -95,7 +98,7 @@ export async function complete(ctx: Context, input: Input<'uploads.complete'>): 
 
 export async function url(ctx: Context, input: Input<'attachments.url'>): Promise<Output<'attachments.url'>> {
   const { clock, media } = ctx.services;
-  const row = await found(ctx, input.attachmentId);
+  const { row } = await found(ctx, input.attachmentId);
   if (!row.readyAt) throw new ApiError('attachment_not_ready');
   const expiresIn = input.expiresIn ?? limits.downloadUrlSeconds.default;
   const expiresAt = new Date(clock.now() + expiresIn * 1000).toISOString();
@@ -114,13 +117,12 @@ export async function url(ctx: Context, input: Input<'attachments.url'>): Promis
 }
 
 /** The attachment, if the caller may see its conversation; otherwise it counts as not found. */
-async function found(ctx: Context, id: string): Promise<AttachmentRow> {
+async function found(ctx: Context, id: string): Promise<{ row: AttachmentRow; conv: SeenConversation }> {
   const row = await sql.findAttachment(ctx.db, ctx.env.no, id);
   if (!row) throw missing();
   try {
-    await readable(ctx, ctx.db, row.cid);
+    return { row, conv: await readable(ctx, ctx.db, row.cid) };
   } catch (error) {
     throw error instanceof ApiError && error.code === 'not_found' ? missing() : error;
   }
-  return row;
 }

@@ -6,6 +6,7 @@ import { record } from '../audit/operations.ts';
 import type { Context, EnvironmentContext } from '../context.ts';
 import { happened } from '../happenings.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { moment } from '../time.ts';
 import { sharedOf, sharesConversation } from './sharing.ts';
 import * as sql from './sql.ts';
 
@@ -117,7 +118,8 @@ const isNamePlace = (value: unknown): value is [string, string] =>
 export async function deactivate(ctx: Context, input: Input<'users.deactivate'>) {
   return ctx.db.tx(async (tx) => {
     const before = await sql.findUser(tx, ctx.env.no, input.userId);
-    const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, true);
+    const until = input.until === undefined ? null : moment('until', input.until);
+    const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, true, until);
     if (!row) throw unknownUser();
     if (!before?.deactivated_at)
       await note(ctx, tx, 'users.deactivate', row.no, {

@@ -1,6 +1,7 @@
 import type { User } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { parseMetadata } from '../metadata.ts';
+import { deactivatedAt } from '../sql/lookups.ts';
 
 export interface UserRow {
   no: number;
@@ -13,7 +14,7 @@ export interface UserRow {
   tokens_from: string | null;
 }
 
-const columns = 'no, id, name, image_url, metadata, created_at, deactivated_at, tokens_from';
+const columns = `no, id, name, image_url, metadata, created_at, ${deactivatedAt()} AS deactivated_at, tokens_from`;
 
 export const viewUser = (row: UserRow): User => ({
   id: row.id,
@@ -169,15 +170,27 @@ export async function setDeactivated(
   env: number,
   id: string,
   deactivated: boolean,
+  until: string | null = null,
 ): Promise<UserRow | undefined> {
+  const before = deactivatedAt();
   const [row] = await db.query<UserRow>(
     `UPDATE users SET
-       deactivated_at = CASE WHEN $3 THEN coalesce(deactivated_at, now()) END,
-       tokens_from = CASE WHEN $3 AND deactivated_at IS NULL THEN token_cutoff(env, tokens_from) ELSE tokens_from END
+       deactivated_at = CASE WHEN $3 THEN coalesce(${before}, now()) END, deactivated_until = $4,
+       tokens_from = CASE WHEN $3 AND ${before} IS NULL THEN token_cutoff(env, tokens_from) ELSE tokens_from END
      WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING ${columns}`,
-    [env, id, deactivated],
+    [env, id, deactivated, until],
   );
   return row;
+}
+
+/** Null: the silence is over; infinity: it has no end. */
+export async function setSilenced(
+  db: Queryable,
+  env: number,
+  user: number,
+  until: string | null,
+): Promise<void> {
+  await db.query('UPDATE users SET silenced_until = $3 WHERE no = $2 AND env = $1', [env, user, until]);
 }
 
 export async function revokeTokens(db: Queryable, env: number, id: string): Promise<UserRow | undefined> {
@@ -232,7 +245,8 @@ export async function eraseUser(
 ): Promise<number | undefined> {
   const [row] = await tx.query<{ no: number; tokens_from: string }>(
     `UPDATE users SET id = $3, name = NULL, image_url = NULL, metadata = NULL, erased_at = now(), erasing = $4,
-       deactivated_at = coalesce(deactivated_at, now()), tokens_from = token_cutoff(env, tokens_from), last_seen_at = NULL
+       deactivated_at = coalesce(deactivated_at, now()), deactivated_until = NULL, silenced_until = NULL,
+       tokens_from = token_cutoff(env, tokens_from), last_seen_at = NULL
      WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING no, tokens_from`,
     [env, id, erased.alias, erased.mode],
   );

@@ -4,6 +4,7 @@ import {
   senderAfterOwn,
   senderAfterSeveral,
 } from '../unread/sql/counters.ts';
+import { guarded, guards } from './guards.ts';
 
 export const sql = `
 -- The group commit: appends messages to conversations, each message with the next seq of its conversation.
@@ -40,7 +41,9 @@ DECLARE
   lasts bigint[];
   counts bigint[];
   steps int[];
+  marks int[]; -- the flags of the conversations
   sender_tids tid[];
+  silences timestamptz[]; -- until when each sender is silenced
   doubtful boolean;
   listening int; -- the listeners of all these environments, as bits
   -- The same of one message alone.
@@ -49,24 +52,28 @@ DECLARE
   conv_last bigint;
   conv_count bigint;
   conv_step int;
+  conv_flags int;
   sender_tid tid;
+  silence timestamptz;
   original bigint;
 BEGIN
   IF total = 1 AND p_files IS NULL AND p_thread IS NULL AND p_extras IS NULL AND p_wait_ms IS NULL THEN
-    SELECT c.ctid, c.no, c.last_seq, c.message_count, c.last_activity_step
-      INTO conv_tid, conv_no, conv_last, conv_count, conv_step FROM conversations c
+    SELECT c.ctid, c.no, c.last_seq, c.message_count, c.last_activity_step, c.flags
+      INTO conv_tid, conv_no, conv_last, conv_count, conv_step, conv_flags FROM conversations c
       WHERE c.id = c_id[1] AND c.env = c_env[1] AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED;
     SELECT k.at, k.active INTO ts, active FROM activity_clock() k;
     step := activity_step(active);
-    SELECT d.seq, m.tid, e.listeners INTO original, sender_tid, listening FROM environments e
+    SELECT d.seq, m.tid, m.silenced, e.listeners INTO original, sender_tid, silence, listening FROM environments e
       LEFT JOIN sent_before(c_env[1], conv_no, p_sender[1], p_cmid[1], ts) d ON true
       LEFT JOIN sending_member(c_env[1], conv_no, p_sender[1]) m ON true
       WHERE e.no = c_env[1];
     nos := ARRAY[conv_no];
     lasts := ARRAY[conv_last];
     steps := ARRAY[conv_step];
-    IF original IS NOT NULL OR sender_tid IS NULL AND p_sender[1] IS NOT NULL OR conv_no IS NULL OR p_reply IS NOT NULL THEN
-      verdicts := ARRAY[append_verdict(c_env[1], c_id[1], conv_no, original, p_sender[1], sender_tid, p_reply[1])];
+    IF original IS NOT NULL OR sender_tid IS NULL AND p_sender[1] IS NOT NULL OR conv_no IS NULL OR p_reply IS NOT NULL
+        OR (conv_flags & ${guarded} <> 0 OR silence > ts) AND p_own[1] THEN
+      verdicts := ARRAY[append_verdict(c_env[1], c_id[1], conv_no, original, p_sender[1], sender_tid, p_reply[1],
+        p_own[1], conv_flags, silence, ts)];
       IF verdicts[1] IS NULL THEN verdicts := NULL; END IF;
     END IF;
     IF verdicts IS NULL THEN
@@ -80,7 +87,9 @@ BEGIN
           last_activity_at = greatest(c.last_activity_at, active), last_activity_step = greatest(c.last_activity_step, step)
         WHERE c.ctid = conv_tid;
       IF p_own[1] THEN
-        UPDATE members m SET ${senderAfterOwn('conv_last + 1', 'conv_count + 1')} WHERE m.ctid = sender_tid;
+        UPDATE members m SET ${senderAfterOwn('conv_last + 1', 'conv_count + 1')},
+            last_sent_at = CASE WHEN conv_flags & ${guards.slowMode} <> 0 THEN ts ELSE m.last_sent_at END
+          WHERE m.ctid = sender_tid;
       ELSIF sender_tid IS NOT NULL THEN
         UPDATE members m SET ${senderAfterBehalf('m')} WHERE m.ctid = sender_tid;
       END IF;
@@ -93,29 +102,42 @@ BEGIN
       PERFORM 1 FROM generate_series(1, cardinality(c_id)) k, LATERAL (
         SELECT 1 FROM conversations c WHERE c.id = c_id[k] AND c.env = c_env[k] FOR NO KEY UPDATE) c;
     END IF;
-    SELECT array_agg(c.tid), array_agg(c.no), array_agg(c.last_seq), array_agg(c.message_count), array_agg(c.last_activity_step)
-    INTO tids, nos, lasts, counts, steps
+    SELECT array_agg(c.tid), array_agg(c.no), array_agg(c.last_seq), array_agg(c.message_count), array_agg(c.last_activity_step), array_agg(c.flags)
+    INTO tids, nos, lasts, counts, steps, marks
     FROM generate_series(1, cardinality(c_id)) k LEFT JOIN LATERAL (
-      SELECT c.ctid AS tid, c.no, c.last_seq, c.message_count, c.last_activity_step FROM conversations c
+      SELECT c.ctid AS tid, c.no, c.last_seq, c.message_count, c.last_activity_step, c.flags FROM conversations c
       WHERE c.id = c_id[k] AND c.env = c_env[k] AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED
     ) c ON true;
     SELECT k.at, k.active INTO ts, active FROM activity_clock() k;
     step := activity_step(active);
 
-    SELECT array_agg(m.tid), array_agg(d.seq),
-      bool_or(d.seq IS NOT NULL OR m.tid IS NULL AND p_sender[i] IS NOT NULL OR nos[p_conv[i]] IS NULL),
+    SELECT array_agg(m.tid), array_agg(m.silenced), array_agg(d.seq),
+      bool_or(d.seq IS NOT NULL OR m.tid IS NULL AND p_sender[i] IS NOT NULL OR nos[p_conv[i]] IS NULL
+        OR (marks[p_conv[i]] & ${guarded} <> 0 OR m.silenced > ts) AND p_own[i]),
       (SELECT bit_or(e.listeners) FROM environments e WHERE e.no = ANY (c_env))
-    INTO sender_tids, originals, doubtful, listening
+    INTO sender_tids, silences, originals, doubtful, listening
     FROM generate_series(1, total) i
     LEFT JOIN sent_before(c_env[p_conv[i]], nos[p_conv[i]], p_sender[i], p_cmid[i], ts) d ON true
     LEFT JOIN sending_member(c_env[p_conv[i]], nos[p_conv[i]], p_sender[i]) m ON true;
 
     IF doubtful OR p_reply IS NOT NULL OR p_files IS NOT NULL THEN
-      SELECT array_agg(append_verdict(c_env[p_conv[i]], c_id[p_conv[i]], nos[p_conv[i]], originals[i], p_sender[i], sender_tids[i], p_reply[i]))
+      SELECT array_agg(append_verdict(c_env[p_conv[i]], c_id[p_conv[i]], nos[p_conv[i]], originals[i], p_sender[i], sender_tids[i], p_reply[i],
+          p_own[i], marks[p_conv[i]], silences[i], ts))
         INTO verdicts FROM generate_series(1, total) i;
       IF p_files IS NOT NULL THEN
         SELECT f.verdicts, f.attached INTO verdicts, attached
           FROM take_attachments(c_env, nos, p_conv, p_sender, p_own, p_files, verdicts) f;
+      END IF;
+      -- Of several messages of a member that slow mode lets send one, the first is taken.
+      IF EXISTS (SELECT 1 FROM unnest(marks) f WHERE f & ${guards.slowMode} <> 0) THEN
+        SELECT array_agg(CASE WHEN s.pause IS NOT NULL AND s.n > 1 THEN refused_until('slow', ts + s.pause, ts) ELSE verdicts[s.i] END ORDER BY s.i)
+          INTO verdicts FROM (
+            SELECT i, p.pause, row_number() OVER (PARTITION BY p_conv[i], p_sender[i], p.pause IS NULL ORDER BY i) AS n
+            FROM generate_series(1, total) i LEFT JOIN LATERAL (
+              SELECT slow_mode(c_env[p_conv[i]], nos[p_conv[i]], sender_tids[i]) AS pause
+              WHERE verdicts[i] IS NULL AND p_own[i] AND marks[p_conv[i]] & ${guards.slowMode} <> 0
+            ) p ON true
+          ) s;
       END IF;
       IF num_nonnulls(VARIADIC verdicts) = 0 THEN
         verdicts := NULL;
@@ -137,7 +159,8 @@ BEGIN
         last_activity_at = greatest(c.last_activity_at, active), last_activity_step = greatest(c.last_activity_step, step)
       FROM (SELECT p_conv[i] AS c, max(p_rank[i]) AS n FROM generate_series(1, total) i WHERE verdicts[i] IS NULL GROUP BY 1) k
       WHERE c.ctid = tids[k.c];
-    UPDATE members m SET ${senderAfterSeveral('m', { last: 'lasts[k.c]', count: 'counts[k.c]', own: 'k.own', behalf: 'k.behalf' })}
+    UPDATE members m SET ${senderAfterSeveral('m', { last: 'lasts[k.c]', count: 'counts[k.c]', own: 'k.own', behalf: 'k.behalf' })},
+        last_sent_at = CASE WHEN k.own IS NOT NULL AND marks[k.c] & ${guards.slowMode} <> 0 THEN ts ELSE m.last_sent_at END
       FROM (
         SELECT sender_tids[i] AS tid, p_conv[i] AS c, max(p_rank[i]) FILTER (WHERE p_own[i]) AS own,
           array_agg(p_rank[i]) FILTER (WHERE NOT p_own[i]) AS behalf

@@ -13,11 +13,20 @@ RETURNS TABLE (seq bigint) LANGUAGE sql STABLE AS $$
   LIMIT 1
 $$;
 
--- The member who sends. A send may run slightly longer than its user exists: an erased user is no member.
+-- The member who sends, and until when it is silenced. A send may run slightly longer than its user exists: an erased user is
+-- no member. Nearly no user is in the index that the inner query asks (users_barred).
 CREATE OR REPLACE FUNCTION sending_member(p_env int, p_conv bigint, p_usr bigint)
-RETURNS TABLE (tid tid) LANGUAGE sql STABLE AS $$
-  SELECT m.ctid FROM members m WHERE m.conv = p_conv AND m.usr = p_usr AND m.env = p_env
-    AND NOT EXISTS (SELECT 1 FROM users u WHERE u.no = m.usr AND u.erased_at IS NOT NULL) LIMIT 1
+RETURNS TABLE (tid tid, silenced timestamptz) LANGUAGE sql STABLE AS $$
+  SELECT m.ctid, greatest(m.silenced_until, u.silenced_until) FROM members m
+    LEFT JOIN LATERAL (
+      SELECT x.erased_at, x.silenced_until FROM users x WHERE x.no = m.usr AND (x.erased_at IS NOT NULL OR x.silenced_until IS NOT NULL) LIMIT 1
+    ) u ON true
+    WHERE m.conv = p_conv AND m.usr = p_usr AND m.env = p_env AND u.erased_at IS NULL LIMIT 1
+$$;
+
+-- A refusal that ends after some milliseconds, which stand behind it; without an end, its name alone.
+CREATE OR REPLACE FUNCTION refused_until(p_name text, p_until timestamptz, p_at timestamptz) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN isfinite(p_until) THEN p_name || ' ' || ceil(extract(epoch FROM p_until - p_at) * 1000)::bigint ELSE p_name END
 $$;
 
 -- The message that a reply refers to: one of the same conversation, possibly a tombstone. (`+ 0` makes it search by
@@ -27,12 +36,22 @@ RETURNS TABLE (seq bigint) LANGUAGE sql STABLE AS $$
   SELECT r.seq FROM messages r WHERE r.id = p_id AND r.env = p_env AND r.conv + 0 = p_conv AND NOT r.hard LIMIT 1
 $$;
 
+-- How long a member waits between two messages; null if there is no slow mode, or the member is exempt.
+CREATE OR REPLACE FUNCTION slow_mode(p_env int, p_conv bigint, p_member tid) RETURNS interval LANGUAGE sql STABLE AS $$
+  SELECT (c.rules::json ->> 'slowModeSeconds')::int * interval '1 second' FROM conversations c, members m
+  WHERE c.no = p_conv AND c.env = p_env AND m.ctid = p_member AND m.role = 'member'
+$$;
+
 -- Why a message is not written; null if it is. Another rule that needs the store has its place here: it is asked under the
 -- conversation's lock, for messages that something already known about them makes doubtful.
--- p_conv is null if the conversation could not be locked, p_member if the sender is none.
+-- p_conv is null if the conversation could not be locked, p_member if the sender is none. p_flags are those of the
+-- conversation (guards.ts), which bind users alone, as a silence does: p_own is false for what a server sends.
 CREATE OR REPLACE FUNCTION append_verdict(
-  p_env int, p_conv_id text, p_conv bigint, p_original bigint, p_sender bigint, p_member tid, p_reply text
+  p_env int, p_conv_id text, p_conv bigint, p_original bigint, p_sender bigint, p_member tid, p_reply text,
+  p_own boolean, p_flags int, p_silenced timestamptz, p_at timestamptz
 ) RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  free timestamptz; -- when slow mode lets the member send again
 BEGIN
   IF p_conv IS NULL THEN
     PERFORM 1 FROM conversations c WHERE c.id = p_conv_id AND c.env = p_env AND c.deleted_at IS NULL;
@@ -40,6 +59,12 @@ BEGIN
   END IF;
   IF p_original IS NOT NULL THEN RETURN 'duplicate'; END IF;
   IF p_sender IS NOT NULL AND p_member IS NULL THEN RETURN 'not_member'; END IF;
+  IF p_own AND p_flags & 256 <> 0 THEN RETURN 'pair_blocked'; END IF;
+  IF p_own AND p_silenced > p_at THEN RETURN refused_until('restricted', p_silenced, p_at); END IF;
+  IF p_own AND p_flags & 1024 <> 0 THEN
+    SELECT m.last_sent_at + slow_mode(p_env, p_conv, p_member) INTO free FROM members m WHERE m.ctid = p_member;
+    IF free > p_at THEN RETURN refused_until('slow', free, p_at); END IF;
+  END IF;
   IF p_reply IS NOT NULL AND NOT EXISTS (SELECT 1 FROM reply_target(p_env, p_conv, p_reply)) THEN RETURN 'reply_not_found'; END IF;
   RETURN NULL;
 END $$;

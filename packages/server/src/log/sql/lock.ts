@@ -8,6 +8,8 @@ export interface LockedConversation {
   type: 'direct' | 'group';
   name: string | null;
   metadata: string | null;
+  /** JSON; null: all as by default. */
+  rules: string | null;
   lastSeq: number;
   /** What extensions it has (features/sql/flags.ts). */
   flags: number;
@@ -34,7 +36,7 @@ const locking = (where: string): string =>
    ), timed AS MATERIALIZED (
      SELECT held.*, activity_clock() AS clock FROM held
    )
-   SELECT env, no, id, type, name, metadata, last_seq AS "lastSeq", flags, created_at AS "createdAt", deleted_at AS "deletedAt",
+   SELECT env, no, id, type, name, metadata, rules, last_seq AS "lastSeq", flags, created_at AS "createdAt", deleted_at AS "deletedAt",
      (clock).at AS "lockedAt", (clock).active AS "activeAt" FROM timed`;
 
 /** Locks the conversation until the transaction ends; nothing else can be appended meanwhile. */

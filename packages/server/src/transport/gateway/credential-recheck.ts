@@ -69,11 +69,19 @@ export class CredentialRecheck {
       const { env } = session;
       const now = env && terms.get(env.no);
       if (!now) continue;
-      const { plan, disabledFeatures } = now;
-      if (plan === env.plan && String(disabledFeatures) === String(env.settings.disabledFeatures)) continue;
+      const { plan, disabledFeatures, words } = now;
+      if (
+        words === env.words &&
+        plan === env.plan &&
+        String(disabledFeatures) === String(env.settings.disabledFeatures)
+      )
+        continue;
       let renewed = changed.get(env.no);
       if (!renewed)
-        changed.set(env.no, (renewed = { ...env, plan, settings: { ...env.settings, disabledFeatures } }));
+        changed.set(
+          env.no,
+          (renewed = { ...env, plan, words, settings: { ...env.settings, disabledFeatures } }),
+        );
       session.env = renewed;
       session.context = undefined;
     }

@@ -131,7 +131,7 @@ export function createFrameHandlers(
     typing: (session, { cid, state }) => {
       const user = session.user!;
       if (!hub.isMember(user, cid)) throw new ApiError('not_member');
-      if (!typing.allows(cid, user.no, state)) return;
+      if (hub.isQuiet(cid) || !typing.allows(cid, user.no, state)) return;
       hub.ephemeral.relay(
         cid,
         `{"t":"typing","d":${JSON.stringify({ cid, userId: user.id, state })}}`,

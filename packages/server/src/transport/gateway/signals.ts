@@ -1,23 +1,30 @@
 import type { Signals } from '../../features/context.ts';
 import { channels } from '../../features/node-bus.ts';
-import type { NodeBus } from '../../features/node-bus.ts';
+import type { NodeBus, NodeMessages } from '../../features/node-bus.ts';
 import type { Hub } from '../../realtime/hub.ts';
+import type { Presence } from '../../realtime/presence.ts';
 import type { ReceiptRelay } from '../../realtime/receipts.ts';
 import type { Sessions } from './sessions.ts';
 
 /** Carries signals from the operations of this node to sockets, on whichever node they are. */
 export function createSignals(options: {
   hub: Hub;
+  presence: Presence;
   bus: NodeBus;
   node: string;
   sessions: Sessions;
   receipts: ReceiptRelay;
 }): Signals {
-  const { hub, bus, node, sessions, receipts } = options;
+  const { hub, presence, bus, node, sessions, receipts } = options;
   const closeUser = (user: number, code: number): void => {
     for (const session of [...(hub.users.get(user)?.sessions ?? [])]) session.close(code);
   };
   const closeSession = (session: string): void => sessions.loggedIn.get(session)?.close(4001);
+  const block = ({ user, other, cid, blocked }: NodeMessages['block']): void => {
+    hub.setQuiet(cid, blocked);
+    if (blocked) presence.watching.drop(other, user);
+  };
+  bus.on('block', block);
   bus.on('userOut', (code, user) => closeUser(Number(user), code));
   bus.on('sessionOut', closeSession);
   bus.on('receipt', (receipt) => receipts.heard(receipt));
@@ -29,6 +36,11 @@ export function createSignals(options: {
     sessionOut: (on, session) => {
       if (on === node) closeSession(session);
       else bus.publish('sessionOut', session, channels.node(on));
+    },
+    blocked: (pair) => {
+      block(pair);
+      const { user, other } = pair;
+      bus.publish('block', pair, channels.user(user), channels.user(other), channels.watchersOf(user));
     },
     receipt: (mark) => receipts.add(mark),
   };

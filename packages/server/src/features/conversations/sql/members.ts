@@ -77,3 +77,28 @@ export async function roleOf(db: Queryable, env: number, conv: number, user: num
   );
   return row?.role ?? null;
 }
+
+/** A user's place in a conversation. */
+export interface Membership {
+  role: Role;
+  /** For how many milliseconds the member is silenced, here or in the environment; Infinity without an end; null if it is not. */
+  silencedMs: number | null;
+}
+
+export async function membershipOf(
+  db: Queryable,
+  env: number,
+  conv: number,
+  user: number,
+): Promise<Membership | undefined> {
+  const [row] = await db.query<{ role: Role; until: boolean | null; ms: number | null }>(
+    `SELECT m.role, s.until > clock_timestamp() AS until,
+       CASE WHEN isfinite(s.until) THEN greatest(1, ceil(extract(epoch FROM s.until - clock_timestamp()) * 1000))::float8 END AS ms
+     FROM members m LEFT JOIN LATERAL (
+       SELECT silenced_until FROM users WHERE no = m.usr AND (erased_at IS NOT NULL OR silenced_until IS NOT NULL) LIMIT 1
+     ) u ON true CROSS JOIN LATERAL (SELECT greatest(m.silenced_until, u.silenced_until) AS until) s
+     WHERE m.env = $1 AND m.conv = $2 AND m.usr = $3`,
+    [env, conv, user],
+  );
+  return row && { role: row.role, silencedMs: row.until ? (row.ms ?? Infinity) : null };
+}

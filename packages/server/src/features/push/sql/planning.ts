@@ -2,7 +2,7 @@ import { consumers } from '../../../log/sql/consumers.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import type { PushProviderName } from '../../../platform/push/port.ts';
 import type { DefaultLevel, LevelRow } from '../../levels.ts';
-import { conversationOf, membershipsOf, userOf } from '../../sql/lookups.ts';
+import { conversationOf, deactivatedAt, membershipsOf, userOf } from '../../sql/lookups.ts';
 
 /** Who is pushed what: messages that may need a push, members who wait for one, and their devices. */
 
@@ -20,7 +20,7 @@ const mayBePushed = '(NOT muted OR muted_until IS NOT NULL)';
  * conversation and the user are live, and the member neither muted the conversation for ever nor has read the message.
  */
 export const memberWaits = (seq: string): string =>
-  `c.deleted_at IS NULL AND ${mayBePushed} AND m.last_read_seq < ${seq} AND r.deactivated_at IS NULL`;
+  `c.deleted_at IS NULL AND ${mayBePushed} AND m.last_read_seq < ${seq} AND ${deactivatedAt('r')} IS NULL`;
 
 /** What decides which messages a member is pushed. */
 export interface Levelled extends LevelRow {
@@ -28,6 +28,14 @@ export interface Levelled extends LevelRow {
 }
 /** Its columns: of member `m` and environment `e`. */
 export const levelColumns = `m.level, m.muted, m.muted_until AS "mutedUntil", coalesce(e.settings ->> 'defaultLevel', 'all') AS "byDefault"`;
+
+/** blocks#push: SQL for whether a user does not block the author of a message. */
+export const notBlocked = (env: string, user: string, author: string): string =>
+  `NOT EXISTS (SELECT 1 FROM blocks k WHERE k.usr = ${user} AND k.blocked = ${author} AND k.env = ${env})`;
+
+/** SQL for the author of the message with this place. */
+export const authorOf = (env: string, conv: string, seq: string): string =>
+  `(SELECT x.sender FROM messages x WHERE x.conv = ${conv} AND x.seq = ${seq} AND x.env = ${env})`;
 
 /** The messages among these rows of the outbox that somebody may be pushed. */
 export const messagesToPush = (
@@ -65,9 +73,10 @@ export const waitingMembers = (
        FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, conv, seq, ord)
        JOIN environments e ON e.no = u.env AND e.status = 'active'
        CROSS JOIN ${conversationOf('u.env', 'u.conv')} c
+       CROSS JOIN LATERAL (SELECT ${authorOf('u.env', 'u.conv', 'u.seq')} AS author OFFSET 0) x
        CROSS JOIN LATERAL (SELECT * FROM members WHERE conv = u.conv AND env = u.env OFFSET 0) m
        CROSS JOIN ${userOf('m.env', 'm.usr')} r
-       WHERE ${memberWaits('u.seq')} AND CASE ${pushMode('e')} WHEN 'webhook' THEN true WHEN 'providers' THEN EXISTS (
+       WHERE ${memberWaits('u.seq')} AND ${notBlocked('m.env', 'm.usr', 'x.author')} AND CASE ${pushMode('e')} WHEN 'webhook' THEN true WHEN 'providers' THEN EXISTS (
          SELECT 1 FROM push_devices d JOIN push_credentials k ON k.env = d.env AND k.provider = d.provider
          WHERE d.env = m.env AND d.usr = m.usr) ELSE false END
        ORDER BY u.ord, m.usr`,
@@ -143,8 +152,9 @@ export const undeliveredMessages = (
      CROSS JOIN LATERAL (
        SELECT * FROM messages WHERE conv = m.conv AND env = m.env AND seq > greatest(m.last_read_seq, m.last_delivered_seq)
        ORDER BY seq DESC LIMIT ${mostOfOne}) x
-     WHERE NOT u.usr = ANY($4::bigint[]) AND r.deactivated_at IS NULL AND c.deleted_at IS NULL AND c.last_activity_at >= u.since
+     WHERE NOT u.usr = ANY($4::bigint[]) AND ${deactivatedAt('r')} IS NULL AND c.deleted_at IS NULL AND c.last_activity_at >= u.since
        AND x.created_at >= u.since AND x.deleted_at IS NULL AND x.sender IS DISTINCT FROM u.usr
+       AND ${notBlocked('u.env', 'u.usr', 'x.sender')}
      ORDER BY x.created_at, m.conv, x.seq`,
     [users.map((u) => u.env), users.map((u) => u.usr), users.map((u) => u.since), online],
   );

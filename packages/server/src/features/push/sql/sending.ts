@@ -2,11 +2,11 @@ import type { Job } from '../../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import type { PushProviderName } from '../../../platform/push/port.ts';
 import { unreadCount } from '../../../log/unread/sql/counters.ts';
-import { conversationOf, memberOf, membershipsOf, userOf } from '../../sql/lookups.ts';
+import { conversationOf, deactivatedAt, memberOf, membershipsOf, userOf } from '../../sql/lookups.ts';
 import type { PushContent, PushedCall } from '../notification.ts';
 import { envOf, sendQueue } from '../notify.ts';
 import type { CallRef, SendData } from '../notify.ts';
-import { levelColumns, memberWaits, pushMode } from './planning.ts';
+import { authorOf, levelColumns, memberWaits, notBlocked, pushMode } from './planning.ts';
 import type { Levelled, MessageRef } from './planning.ts';
 
 /** What is read before pushes are sent. */
@@ -29,7 +29,7 @@ export async function loadDue(db: Queryable, jobs: readonly Job[]): Promise<Map<
      FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, device, usr, ord)
      JOIN environments e ON e.no = u.env AND e.status = 'active' AND ${pushMode('e')} = 'providers'
      JOIN push_devices d ON d.env = u.env AND d.no = u.device AND d.usr = u.usr
-     JOIN users r ON r.env = u.env AND r.no = u.usr AND r.deactivated_at IS NULL`,
+     JOIN users r ON r.env = u.env AND r.no = u.usr AND ${deactivatedAt('r')} IS NULL`,
     [
       jobs.map((j) => envOf(j.key, j.data as SendData)),
       jobs.map((j) => j.ref),
@@ -112,7 +112,7 @@ export const stillWaiting = (
        CROSS JOIN ${conversationOf('u.env', 'u.conv')} c
        CROSS JOIN ${memberOf('u.env', 'u.conv', 'u.usr')} m
        CROSS JOIN ${userOf('u.env', 'u.usr')} r
-       WHERE ${memberWaits('u.seq')}`,
+       WHERE ${memberWaits('u.seq')} AND ${notBlocked('u.env', 'u.usr', authorOf('u.env', 'u.conv', 'u.seq'))}`,
     [asked.map((a) => a.env), asked.map((a) => a.usr), asked.map((a) => a.conv), asked.map((a) => a.seq)],
   );
 

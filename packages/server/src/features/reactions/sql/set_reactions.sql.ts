@@ -1,4 +1,5 @@
 import { limits, voteKeys } from '@parley/protocol';
+import { guards } from '../../../log/sql/guards.ts';
 import { flags } from '../../sql/flags.ts';
 
 /** How many changes are kept for the next event: one more than it shows, so that it knows whether there were more. */
@@ -69,7 +70,8 @@ $$;
 -- A key such as 'poll:1,3' is a vote: the options that the user wants, instead of those before. Who closes a poll changes the
 -- row of the counts too, so a vote is either counted before or finds the poll closed.
 CREATE OR REPLACE FUNCTION set_reactions(
-  p_env int[], p_conv bigint[], p_message bigint[], p_usr bigint[], p_emoji text[], p_on boolean[], p_replace boolean[], p_wait_ms int
+  p_env int[], p_conv bigint[], p_message bigint[], p_usr bigint[], p_own boolean[], p_emoji text[], p_on boolean[], p_replace boolean[],
+  p_wait_ms int
 ) RETURNS TABLE (ord int, status text, changed boolean, revision bigint, total bigint, counts json, own text[]) LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
@@ -83,7 +85,10 @@ DECLARE
   verdicts text[];
   moved boolean[];
   people bigint[];
-  wants boolean; -- a member wants to add something
+  silences timestamptz[]; -- until when each of the people is silenced
+  silence timestamptz;
+  wants boolean; -- a member wants to add something, and may
+  closed boolean; -- users may add nothing: one of the two blocks the other
   poll jsonb; -- that of the message, where somebody votes
   voted boolean;
   secret boolean; -- nobody may be told who voted
@@ -120,9 +125,12 @@ BEGIN
     ) x WHERE c.no = g.conv AND c.env = g.env AND c.deleted_at IS NULL;
     IF NOT FOUND OR m.gone THEN verdict := 'not_found'; ELSIF m.cold THEN verdict := 'cold'; END IF;
     -- The locks keep a member from being removed or erased before the commit: an erasure changes users.id, which is a key.
-    people := ARRAY(SELECT k.usr FROM (SELECT DISTINCT p_usr[o] AS usr FROM unnest(g.items) o ORDER BY 1) w, LATERAL (
-      SELECT b.usr FROM ${member('g', 'w.usr')} FOR KEY SHARE OF b, u SKIP LOCKED) k);
-    wants := EXISTS (SELECT 1 FROM unnest(g.items) o WHERE p_on[o] AND p_usr[o] = ANY (people));
+    SELECT coalesce(array_agg(k.usr), '{}'), array_agg(k.silenced) INTO people, silences
+      FROM (SELECT DISTINCT p_usr[o] AS usr FROM unnest(g.items) o ORDER BY 1) w, LATERAL (
+        SELECT b.usr, greatest(b.silenced_until, u.silenced_until) AS silenced FROM ${member('g', 'w.usr')} FOR KEY SHARE OF b, u SKIP LOCKED) k;
+    closed := coalesce(m.flags & ${guards.blockedPair} <> 0, false);
+    wants := EXISTS (SELECT 1 FROM unnest(g.items) o WHERE p_on[o] AND p_usr[o] = ANY (people)
+      AND NOT (p_own[o] AND (closed OR coalesce(silences[array_position(people, p_usr[o])] > clock_timestamp(), false))));
     IF verdict IS NULL AND wants AND m.flags & ${flags.reactions} = 0 THEN
       PERFORM 1 FROM conversations c WHERE c.no = g.conv AND c.env = g.env FOR NO KEY UPDATE SKIP LOCKED;
       IF FOUND THEN
@@ -163,6 +171,15 @@ BEGIN
       i := g.items[k];
       IF p_usr[i] <> ALL (people) THEN
         verdicts[k] := CASE WHEN EXISTS (SELECT 1 FROM ${member('g', 'p_usr[i]')}) THEN 'blocked' ELSE 'not_member' END;
+        CONTINUE;
+      END IF;
+      IF closed AND p_own[i] AND p_on[i] THEN
+        verdicts[k] := 'pair_blocked';
+        CONTINUE;
+      END IF;
+      silence := silences[array_position(people, p_usr[i])];
+      IF silence > clock_timestamp() AND p_own[i] AND p_on[i] THEN
+        verdicts[k] := refused_until('restricted', silence, clock_timestamp());
         CONTINUE;
       END IF;
       CONTINUE WHEN verdict IS NOT NULL;

@@ -9,7 +9,18 @@ export interface EnvironmentRow extends Omit<Environment, 'settings' | 'createdA
   created_at: string;
 }
 
-const columns = ['no', 'id', 'name', 'kind', 'status', 'plan', 'settings', 'created_at', 'local'] as const;
+const columns = [
+  'no',
+  'id',
+  'name',
+  'kind',
+  'status',
+  'plan',
+  'settings',
+  'created_at',
+  'local',
+  'words',
+] as const;
 
 export const environmentColumns = (alias: string): string => columns.map((c) => `${alias}.${c}`).join(', ');
 
@@ -23,6 +34,7 @@ export const viewEnvironment = (row: EnvironmentRow): Environment => ({
   plan: row.plan,
   createdAt: row.created_at,
   local: row.local,
+  words: row.words,
 });
 
 /** Caches the environments seen last, so that ten thousand sessions of one environment share one object. */
@@ -40,7 +52,13 @@ export function environmentViews(max = 1_000): (row: EnvironmentRow) => Environm
 }
 
 /** The environment as callers see it. */
-export const environmentRecord = ({ no: _no, ...record }: Environment): EnvironmentRecord => record;
+export const environmentRecord = ({ no: _no, words: _words, ...record }: Environment): EnvironmentRecord =>
+  record;
+
+/** Locks the environment for a change of its word lists: whoever has built what finds them builds it anew. */
+export async function nextWords(tx: Queryable, env: number): Promise<void> {
+  await tx.query('UPDATE environments SET words = words + 1 WHERE no = $1', [env]);
+}
 
 export interface NewEnvironment {
   id: string;

@@ -108,9 +108,13 @@ END $$;
 `;
 };
 
+/** SQL for whether a user does not block the sender of a message. */
+const unblocked = (usr: string, sender: string): string =>
+  `NOT EXISTS (SELECT 1 FROM blocks k WHERE k.usr = ${usr} AND k.blocked = ${sender} AND k.env = p_env)`;
+
 const mentions = `
 -- The number of messages above p_seq that mention a member, by name or all together (usr 0). One that does both counts once; one's
--- own count not at all.
+-- own, and those of users whom the member blocks, count not at all.
 CREATE OR REPLACE FUNCTION mentions_above(p_env int, p_conv bigint, p_usr bigint, p_seq bigint) RETURNS bigint LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
@@ -118,12 +122,13 @@ BEGIN
   RETURN (
     SELECT count(DISTINCT x.seq) FROM (VALUES (p_usr), (0)) w(usr) CROSS JOIN LATERAL (
       SELECT r.seq FROM mentions r WHERE r.conv = p_conv AND r.usr = w.usr AND r.seq > p_seq AND r.env = p_env
-        AND r.thread IS NULL AND r.sender IS DISTINCT FROM p_usr OFFSET 0
+        AND r.thread IS NULL AND r.sender IS DISTINCT FROM p_usr AND ${unblocked('p_usr', 'r.sender')} OFFSET 0
     ) x
   );
 END $$;
 
--- Notes whom a message mentions: those of the users who are members, and 0 for all together. The conversation is locked.
+-- Notes whom a message mentions: those of the users who are members and do not block its sender, and 0 for all together. The
+-- conversation is locked.
 CREATE OR REPLACE FUNCTION note_mentions(p_env int, p_conv bigint, p_seq bigint, p_sender bigint, p_at timestamptz, p_users bigint[])
 RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
@@ -132,6 +137,7 @@ BEGIN
   INSERT INTO mentions (env, conv, usr, seq, sender, at)
     SELECT p_env, p_conv, w.usr, p_seq, p_sender, p_at FROM (SELECT DISTINCT usr FROM unnest(p_users) u(usr)) w
     WHERE w.usr = 0 OR EXISTS (SELECT 1 FROM members m WHERE m.conv = p_conv AND m.usr = w.usr AND m.env = p_env)
+      AND ${unblocked('w.usr', 'p_sender')}
     ON CONFLICT DO NOTHING;
   IF FOUND THEN
     UPDATE conversations c SET flags = c.flags | ${mentionsFlag} WHERE c.no = p_conv AND c.env = p_env AND c.flags & ${mentionsFlag} = 0;

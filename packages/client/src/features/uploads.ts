@@ -1,8 +1,8 @@
-import type { Clock } from './clock.ts';
-import { backoff } from './connection/backoff.ts';
-import { asError, ParleyError } from './errors.ts';
-import type { Http } from './http.ts';
-import type { Attachment } from './types.ts';
+import type { Clock } from '../clock.ts';
+import { backoff } from '../connection/backoff.ts';
+import { asError, ParleyError } from '../errors.ts';
+import type { Http } from '../http.ts';
+import type { Attachment } from '../types.ts';
 
 export interface NewUpload {
   conversationId: string;
@@ -52,7 +52,7 @@ export interface UploadParts {
 
 const maxTries = 3;
 
-/** uploads#ticket. */
+/** uploads#ticket. It is loaded with the first file. */
 export const createUploads = (http: Http, parts: UploadParts) => {
   const uploads = {
     createUpload: (body: NewUpload) => http.call<UploadTicket>('POST', '/uploads', { body }),

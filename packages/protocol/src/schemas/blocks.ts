@@ -1,0 +1,12 @@
+import Type from 'typebox';
+import type { Static } from 'typebox';
+import { open, Timestamp } from './common.ts';
+
+export const Block = open(
+  {
+    userId: Type.String({ minLength: 1, description: 'Who is blocked' }),
+    blockedAt: Timestamp,
+  },
+  'Block',
+);
+export type Block = Static<typeof Block>;

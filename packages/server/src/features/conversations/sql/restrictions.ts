@@ -1,0 +1,103 @@
+import type { Restriction } from '@parley/protocol';
+import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
+
+/** `conv` is 0 for restrictions in the whole environment. */
+
+export interface NewRestriction {
+  env: number;
+  conv: number;
+  user: number;
+  kind: Restriction['kind'];
+  until: string | null;
+  reason: string | null;
+  by: number | null;
+}
+
+/** Replaces what there was; returns when. */
+export async function setRestriction(tx: Tx, row: NewRestriction): Promise<string> {
+  const [set] = await tx.query<{ at: string }>(
+    `INSERT INTO restrictions (env, conv, usr, kind, until, reason, by_usr, at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp())
+     ON CONFLICT (conv, usr, env) DO UPDATE
+       SET kind = excluded.kind, until = excluded.until, reason = excluded.reason, by_usr = excluded.by_usr, at = excluded.at
+     RETURNING at`,
+    [row.env, row.conv, row.user, row.kind, row.until, row.reason, row.by],
+  );
+  return set!.at;
+}
+
+/** Returns whether there was one. */
+export async function liftRestriction(tx: Tx, env: number, conv: number, user: number): Promise<boolean> {
+  const rows = await tx.query(
+    'DELETE FROM restrictions WHERE conv = $2 AND usr = $3 AND env = $1 RETURNING 1',
+    [env, conv, user],
+  );
+  return rows.length > 0;
+}
+
+/** Null: the silence is over. The conversation must be locked. */
+export async function silenceMember(
+  tx: Tx,
+  env: number,
+  conv: number,
+  user: number,
+  until: string | null,
+): Promise<void> {
+  await tx.query('UPDATE members SET silenced_until = $4 WHERE conv = $2 AND usr = $3 AND env = $1', [
+    env,
+    conv,
+    user,
+    until,
+  ]);
+}
+
+const inForce = '(r.until IS NULL OR r.until > clock_timestamp())';
+
+/** How long each of these users is banned, in milliseconds; Infinity without an end. Others are not in the map. */
+export async function bansOf(
+  db: Queryable,
+  env: number,
+  conv: number,
+  users: readonly number[],
+): Promise<Map<number, number>> {
+  const rows = await db.query<{ usr: number; ms: number | null }>(
+    `SELECT r.usr, CASE WHEN r.until IS NOT NULL THEN greatest(1, ceil(extract(epoch FROM r.until - clock_timestamp()) * 1000))::float8 END AS ms FROM restrictions r
+     WHERE r.conv = $2 AND r.usr = ANY($3) AND r.env = $1 AND r.kind = 'ban' AND ${inForce}`,
+    [env, conv, users],
+  );
+  return new Map(rows.map(({ usr, ms }) => [usr, ms ?? Infinity]));
+}
+
+/** A server that adds users lifts their bans. */
+export async function liftBans(tx: Tx, env: number, conv: number, users: readonly number[]): Promise<void> {
+  await tx.query(`DELETE FROM restrictions WHERE conv = $2 AND usr = ANY($3) AND env = $1 AND kind = 'ban'`, [
+    env,
+    conv,
+    users,
+  ]);
+}
+
+/** Where a page ended. */
+export type RestrictionPlace = [at: string, user: number];
+
+export const listRestrictions = (
+  db: Queryable,
+  env: number,
+  conv: number,
+  after: RestrictionPlace | null,
+  limit: number,
+): Promise<(Restriction & { no: number })[]> =>
+  db.query<Restriction & { no: number }>(
+    `SELECT u.no, u.id AS "userId", r.kind, r.until, r.reason, b.id AS by, r.at FROM restrictions r
+     CROSS JOIN LATERAL (SELECT no, id FROM users WHERE no = r.usr AND env = r.env LIMIT 1) u
+     LEFT JOIN LATERAL (SELECT id FROM users WHERE no = r.by_usr AND env = r.env LIMIT 1) b ON true
+     WHERE r.conv = $2 AND r.env = $1 AND ${inForce}
+       AND ($3::timestamptz IS NULL OR (r.at, r.usr) < ($3::timestamptz, $4::bigint))
+     ORDER BY r.at DESC, r.usr DESC LIMIT $5`,
+    [env, conv, after?.[0] ?? null, after?.[1] ?? null, limit],
+  );
+
+/** Those of an erased user, and its name in those of others. */
+export async function forgetRestrictions(tx: Tx, env: number, user: number): Promise<void> {
+  await tx.query('DELETE FROM restrictions WHERE usr = $2 AND env = $1', [env, user]);
+}

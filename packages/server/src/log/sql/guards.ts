@@ -1,0 +1,13 @@
+/**
+ * Bits of `conversations.flags` that an append looks at: where one is set, a client's message may be refused
+ * (append_rules.sql). They are read with the row that an append locks anyway.
+ */
+export const guards = {
+  /** A direct conversation of two users of whom one blocks the other. */
+  blockedPair: 256,
+  /** Members send at most one message in some time. */
+  slowMode: 1024,
+} as const;
+
+/** All of them. */
+export const guarded: number = Object.values(guards).reduce((all, bit) => all | bit, 0);
