@@ -299,7 +299,8 @@ export const webhookTexts: Record<string, string> = {
   'user.blocked': 'A user blocked another (`blocked`: true), or unblocked it.',
   'user.deleted': 'A user was erased.',
   'notification.needed': 'Somebody should be notified: only where the environment’s `pushMode` is `webhook`.',
-  'report.created': 'Somebody, a server or a word list (`reason` is `list`) reported a message, a user or a conversation.',
+  'report.created':
+    'Somebody, a server or a word list (`reason` is `list`) reported a message, a user or a conversation.',
   'report.resolved': 'Somebody decided about a target; all its open reports are closed.',
   'sink.degraded': 'Your history database is more than 5 minutes behind.',
   'sink.failing': 'Your history database has taken nothing for more than an hour.',

@@ -54,7 +54,8 @@ export function listParts(
   more: { prepare: () => Promise<void>; drainMs: number },
 ): PartList<RoleName> {
   const { config, db, logDb, peers, names, port } = platform;
-  const { services, accounts, analytics, calls, media, push, reactions, reports, storage, webhooks } = features;
+  const { services, accounts, analytics, calls, media, push, reactions, reports, storage, webhooks } =
+    features;
   return [
     { name: 'connections', stop: () => Promise.all([db.close(), logDb.close()]) },
     { name: 'peers', stop: () => peers.close() },

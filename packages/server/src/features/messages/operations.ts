@@ -72,7 +72,8 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
     // A repeat means that the first answer, and perhaps the event, was lost. Clients that have the event already
     // ignore it.
     log.publish(createdEvent({ ...original, env: ctx.env.no }, input.clientMsgId ?? null));
-    if (reported && original.version === 1 && !original.deletedAt) ctx.services.reports.found(ctx.env, original);
+    if (reported && original.version === 1 && !original.deletedAt)
+      ctx.services.reports.found(ctx.env, original);
     return (await stillSees(ctx, appended.conv)) ? reader.viewMessage(original) : acknowledged(original);
   }
   const message: Message = {

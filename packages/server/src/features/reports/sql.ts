@@ -67,12 +67,7 @@ export async function ownReport(
 }
 
 /** Whether a word list reported this version of the message, at any time. */
-export async function listReported(
-  tx: Tx,
-  env: number,
-  target: Target,
-  version: number,
-): Promise<boolean> {
+export async function listReported(tx: Tx, env: number, target: Target, version: number): Promise<boolean> {
   const rows = await tx.query(
     `SELECT 1 FROM reports WHERE ${ofTarget} AND reporter = $5 AND version = $6 LIMIT 1`,
     [...place(env, target), reporters.list, version],
@@ -97,17 +92,7 @@ export async function insertReport(tx: Tx, env: number, report: NewReport): Prom
     `INSERT INTO reports (env, target, seq, kind, id, head, reporter, message_id, version, usr, reason, note, snapshot, status, at)
      SELECT $1, $2, $3, $4, $5, coalesce((SELECT head FROM reports WHERE ${ofTarget} AND status = 'open' LIMIT 1), $5),
        $6, $7, $8, $9, $10, $11, $12, 'open', clock_timestamp()`,
-    [
-      ...place(env, target),
-      id,
-      reporter,
-      target.messageId,
-      version,
-      target.user,
-      reason,
-      note,
-      snapshot,
-    ],
+    [...place(env, target), id, reporter, target.messageId, version, target.user, reason, note, snapshot],
   );
 }
 
@@ -279,8 +264,8 @@ export async function emptySnapshots(
 export async function forgetReports(tx: Tx, env: number, user: number): Promise<void> {
   await tx.query('DELETE FROM reports WHERE env = $1 AND reporter = $2', [env, user]);
   await tx.query(`DELETE FROM reports WHERE env = $1 AND usr = $2 AND kind = 'user'`, [env, user]);
-  await tx.query(
-    'UPDATE reports SET snapshot = NULL WHERE env = $1 AND usr = $2 AND snapshot IS NOT NULL',
-    [env, user],
-  );
+  await tx.query('UPDATE reports SET snapshot = NULL WHERE env = $1 AND usr = $2 AND snapshot IS NOT NULL', [
+    env,
+    user,
+  ]);
 }
