@@ -57,13 +57,17 @@ export function CaseDetails(props: {
       ) : (
         <Decision item={item} />
       )}
-      <Reporters item={item} nameOf={nameOf} />
-      {target.kind === 'message' && target.conversationId !== null ? (
-        <Surroundings conversationId={target.conversationId} seq={target.seq!} />
-      ) : null}
-      {target.userId === null ? null : (
-        <UserHistory userId={target.userId} except={item.id} nameOf={nameOf} />
-      )}
+      <div className="desk-more">
+        {target.kind === 'message' && target.conversationId !== null ? (
+          <Surroundings conversationId={target.conversationId} seq={target.seq!} />
+        ) : null}
+        <div className="desk-case">
+          <Reporters item={item} nameOf={nameOf} />
+          {target.userId === null ? null : (
+            <UserHistory userId={target.userId} except={item.id} nameOf={nameOf} />
+          )}
+        </div>
+      </div>
     </article>
   );
 }

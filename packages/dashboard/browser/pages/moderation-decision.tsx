@@ -1,4 +1,5 @@
 import { Button, Checkbox, Group, NativeSelect, Stack, Textarea } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { ReportAction, ReportCase } from '@parley/protocol';
@@ -43,6 +44,7 @@ export function Decide(props: {
   const [lasts, setLasts] = useState(String(24 * hour));
   const [note, setNote] = useState('');
   const update = useChange('reports.update');
+  const client = useQueryClient();
   const offers = offersFor(item, item.target.userId === null ? '' : props.nameOf(item.target.userId));
   const restricts = chosen.some((action) => action !== 'delete_message');
   const toggle = (action: ReportAction): void =>
@@ -58,7 +60,11 @@ export function Decide(props: {
         ...(status === 'resolved' && restricts && lasts !== '' ? { until } : {}),
         ...(note.trim() === '' ? {} : { note: note.trim() }),
       },
-      { onSuccess: () => props.decided(status === 'resolved' ? 'Resolved.' : 'Dismissed.') },
+      {
+        onSuccess: () => props.decided(status === 'resolved' ? 'Resolved.' : 'Dismissed.'),
+        // Somebody else was faster: the list shows what they decided.
+        onError: ({ code }) => void (code === 'state_conflict' && client.invalidateQueries()),
+      },
     );
   };
   const keyed = Object.fromEntries(

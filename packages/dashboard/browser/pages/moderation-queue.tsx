@@ -67,25 +67,30 @@ function Desk(props: { items: ReportCase[]; more: (() => void) | null; loadingMo
   });
   const nameOf = useNames(items.map(({ target }) => target.userId));
   const list = useRef<HTMLUListElement>(null);
-  const at = Math.max(
-    0,
-    items.findIndex(({ id }) => id === params.get('id')),
-  );
-  const shown = items[at]!;
+  const id = params.get('id');
+  const [kept, setKept] = useState(items[0]!);
+  // What somebody else decided meanwhile stays until one goes on: keys must not act on another one.
+  const shown = items.find((item) => item.id === id) ?? (kept.id === id ? kept : items[0]!);
+  const at = items.indexOf(shown);
   const go = (to: number): void => {
     const next = items[Math.min(items.length - 1, Math.max(0, to))];
     if (next) choose(next.id);
   };
-  const choose = (id: string): void =>
+  const choose = (to: string): void =>
     setParams(
       (before) => {
         const next = new URLSearchParams(before);
-        next.set('id', id);
+        next.set('id', to);
         return next;
       },
       { replace: true },
     );
   useKeys(keysOn, { j: () => go(at + 1), k: () => go(at - 1) });
+  useEffect(() => {
+    setKept(shown);
+    // New reports come above it.
+    if (shown.id !== id) choose(shown.id);
+  });
   useEffect(() => {
     list.current?.querySelector('[aria-current=true]')?.scrollIntoView({ block: 'nearest' });
   }, [shown.id]);
@@ -100,11 +105,11 @@ function Desk(props: { items: ReportCase[]; more: (() => void) | null; loadingMo
       <div className="desk-queue">
         <Group justify="space-between" gap="xs" mb={6}>
           <Text size="sm" c="dimmed">
-            {at + 1} of {items.length}
-            {props.more ? ' and more' : ''}
+            {at < 0 ? 'Decided meanwhile' : `${at + 1} of ${items.length}${props.more ? ' and more' : ''}`}
           </Text>
           <Switch
             size="xs"
+            className="desk-keys"
             label="Keys"
             checked={keysOn}
             onChange={(event) => setKeysOn(event.currentTarget.checked)}

@@ -31,8 +31,11 @@ export const countOf = (reports: number): string =>
   reports === 1 ? '1 report' : `${reports >= 1_000 ? '1,000+' : reports} reports`;
 
 /** One line about what was reported. */
-export function saidIn({ target, snapshot }: ReportCase): string {
-  if (target.kind !== 'message') return target.kind === 'user' ? 'the user' : (target.conversationId ?? '');
+export function saidIn({ target, snapshot, latest }: ReportCase): string {
+  if (target.kind !== 'message')
+    return (
+      latest.find(({ note }) => note !== null)?.note ?? (target.kind === 'user' ? 'the user' : 'as a whole')
+    );
   if (!snapshot) return 'a message that is gone';
   return snapshot.text ?? snapshot.poll?.question ?? (snapshot.files.join(', ') || 'a message without text');
 }
