@@ -1044,7 +1044,7 @@ CREATE INDEX reports_by_head ON reports USING btree (env, head);
 CREATE INDEX reports_by_status ON reports USING btree (env, status, head);
 CREATE INDEX reports_by_target ON reports USING btree (env, target, seq, kind);
 CREATE INDEX reports_by_user ON reports USING btree (env, usr, head) WHERE usr IS NOT NULL;
-CREATE INDEX reports_by_reporter ON reports USING btree (env, reporter) WHERE reporter > 0;
+CREATE INDEX reports_by_reporter ON reports USING btree (env, reporter);
 CREATE INDEX reports_ended ON reports USING btree (resolved_at) WHERE resolved_at IS NOT NULL;
 
 INSERT INTO store_clock (seen) VALUES (clock_timestamp());

@@ -26,5 +26,5 @@ CREATE INDEX reports_by_head ON reports (env, head);
 CREATE INDEX reports_by_status ON reports (env, status, head);
 CREATE INDEX reports_by_target ON reports (env, target, seq, kind);
 CREATE INDEX reports_by_user ON reports (env, usr, head) WHERE usr IS NOT NULL;
-CREATE INDEX reports_by_reporter ON reports (env, reporter) WHERE reporter > 0;
+CREATE INDEX reports_by_reporter ON reports (env, reporter);
 CREATE INDEX reports_ended ON reports (resolved_at) WHERE resolved_at IS NOT NULL;
