@@ -69,7 +69,7 @@ export async function ownReport(
 /** Whether a word list reported this version of the message, at any time. */
 export async function listReported(tx: Tx, env: number, target: Target, version: number): Promise<boolean> {
   const rows = await tx.query(
-    `SELECT 1 FROM reports WHERE ${ofTarget} AND reporter = $5 AND version = $6 LIMIT 1`,
+    'SELECT 1 FROM reports WHERE env = $1 AND target = $2 AND seq = $3 AND kind = $4 AND reporter = $5 AND version = $6 LIMIT 1',
     [...place(env, target), reporters.list, version],
   );
   return rows.length > 0;
