@@ -9,7 +9,7 @@ interface Example {
   body?: Record<string, unknown>;
 }
 
-const messageId = 'msg_01hzy3v7k8m2q4r6t8w0x2z4c8';
+const messageId = 'msg_01hzy3v7k8m2q4r6t8w0x2z4b7';
 const conversationId = 'conv_01hzy3v7k8m2q4r6t8w0x2z4a6';
 
 export const examples: Record<string, Example> = {

@@ -1,9 +1,13 @@
 import { useEffect, useId, useRef, useState } from 'react';
 import type { SyntheticEvent } from 'react';
 import { ParleyError } from '@parley/client';
-import type { ReportReason } from '@parley/client';
+import type { ReportReason, ReportTarget } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
-import type { ReportDialogProps } from './report.tsx';
+
+export interface ReportDialogProps {
+  target: ReportTarget;
+  onClose: () => void;
+}
 
 const reasons: readonly ReportReason[] = [
   'spam',

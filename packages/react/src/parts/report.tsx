@@ -1,10 +1,5 @@
 import { lazy, Suspense } from 'react';
-import type { ReportTarget } from '@parley/client';
-
-export interface ReportDialogProps {
-  target: ReportTarget;
-  onClose: () => void;
-}
+import type { ReportDialogProps } from './report-dialog.tsx';
 
 const Dialog = lazy(() => import('./report-dialog.tsx'));
 
