@@ -114,6 +114,29 @@ test('reports#snapshot: an edit or a deletion hides nothing; deleting for good e
   assert.deepEqual(shown.snapshot.poll, { question: 'How nasty?', options: ['very', 'most'] });
 });
 
+test('reports#snapshot, reports#erasure: a report that comes at the same time leaves nothing behind', async () => {
+  for (let round = 0; round < 4; round++) {
+    const { owner, ben, carl, cid, message } = await world(scene);
+    const other = await scene.send(ben, cid, { text: 'another' });
+    const answers = await Promise.all([
+      report(carl.api, { messageId: message.id }),
+      server('DELETE', `/v1/messages/${message.id}?hard=true`),
+      report(owner.api, { messageId: other.id }),
+      report(owner.api, { userId: carl.id }),
+      server('DELETE', `/v1/users/${ben.id}?messages=delete`),
+      server('DELETE', `/v1/users/${carl.id}`),
+    ]);
+    for (const { status, body } of answers) assert.ok(status < 500, JSON.stringify(body));
+    const rows = await sql(
+      `SELECT r.id, r.snapshot, r.kind, p.erased_at AS gone FROM reports r LEFT JOIN users p ON p.env = r.env AND p.no = r.reporter
+       WHERE r.message_id = ANY($1) OR r.usr IN (SELECT no FROM users WHERE erased_at IS NOT NULL AND env = r.env AND r.kind = 'user')`,
+      [[message.id, other.id]],
+    );
+    for (const row of rows)
+      assert.deepEqual([row['snapshot'], row['gone'], row['kind']], [null, null, 'message']);
+  }
+});
+
 test('reports#erasure: reports by and about an erased user go, and those of its messages are emptied', async () => {
   const { owner, ben, carl, cid, message } = await world(scene);
   const mentioning = await scene.send(owner, cid, {

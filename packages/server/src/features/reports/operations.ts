@@ -1,6 +1,7 @@
 import { ApiError } from '@parley/protocol';
 import type { Input, Output, ReportAction, ReportCase, ReportDecision } from '@parley/protocol';
 import { tell } from '../../log/record.ts';
+import { lockConversationByNo } from '../../log/sql/lock.ts';
 import { joined } from '../../platform/postgres/db.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { noteReadings } from '../audit/content.ts';
@@ -191,6 +192,9 @@ async function decide(
   const inside: Context = { ...ctx, db: joined(tx) };
   const until = input.until == null ? {} : { until: moment('until', input.until) };
   const user = { userId: found.userId!, ...until };
+  if (found.user !== null && actions.length > 0) await sql.lockUser(tx, env.no, found.user);
+  // Before calls, which a silence or a deactivation ends for the user.
+  if (actions.includes('ban') || message) await lockConversationByNo(tx, env.no, found.target);
   if (actions.includes('silence')) await restrictions.silenceUser(inside, user);
   if (actions.includes('deactivate')) await deactivate(inside, user);
   if (actions.includes('ban'))

@@ -43,6 +43,10 @@ export async function holdUsers(tx: Tx, env: number, users: readonly number[]): 
   return new Set(rows.map(({ no }) => no));
 }
 
+export async function lockUser(tx: Tx, env: number, user: number): Promise<void> {
+  await tx.query('SELECT 1 FROM users WHERE env = $1 AND no = $2 FOR NO KEY UPDATE', [env, user]);
+}
+
 /** Whether the message is there. It is not deleted for good before the transaction ends. */
 export async function holdMessage(tx: Tx, env: number, { target, seq }: Target): Promise<boolean> {
   const rows = await tx.query(
