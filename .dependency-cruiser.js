@@ -34,6 +34,7 @@ const features = [
   'mentions',
   'calls',
   'analytics',
+  'reports',
   'plans',
   'retention',
   'erasure',

@@ -1,5 +1,5 @@
 -- The tables of a new store, written by npm run schema from the migrations; do not edit.
--- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69 70 72 73 74
+-- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69 70 72 73 74 75
 
 CREATE SEQUENCE request_log_no CACHE 1000;
 
@@ -1017,6 +1017,35 @@ CREATE TABLE word_lists (
   updated_at timestamp(3) with time zone NOT NULL,
   CONSTRAINT word_lists_pkey PRIMARY KEY (env, name)
 );
+
+CREATE TABLE reports (
+  env integer NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  head text COLLATE "C" NOT NULL,
+  reporter bigint NOT NULL,
+  kind text NOT NULL,
+  target bigint NOT NULL,
+  seq bigint NOT NULL,
+  message_id text,
+  version integer NOT NULL,
+  usr bigint,
+  reason text NOT NULL,
+  note text,
+  snapshot bytea,
+  status text NOT NULL,
+  at timestamp(3) with time zone NOT NULL,
+  actions text,
+  resolution text,
+  resolver text,
+  resolved_at timestamp(3) with time zone,
+  CONSTRAINT reports_pkey PRIMARY KEY (env, id)
+);
+CREATE INDEX reports_by_head ON reports USING btree (env, head);
+CREATE INDEX reports_by_status ON reports USING btree (env, status, head);
+CREATE INDEX reports_by_target ON reports USING btree (env, target, seq, kind);
+CREATE INDEX reports_by_user ON reports USING btree (env, usr, head) WHERE usr IS NOT NULL;
+CREATE INDEX reports_by_reporter ON reports USING btree (env, reporter);
+CREATE INDEX reports_ended ON reports USING btree (resolved_at) WHERE resolved_at IS NOT NULL;
 
 INSERT INTO store_clock (seen) VALUES (clock_timestamp());
 INSERT INTO store_marks (mark, at) VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 16), clock_timestamp());

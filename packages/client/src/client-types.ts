@@ -84,6 +84,9 @@ export interface BlocksApi extends Store<readonly string[]> {
   remove(userId: string): Promise<void>;
 }
 
+/** What is reported. */
+export type ReportTarget = { messageId: string } | { userId: string } | { conversationId: string };
+
 export interface Client {
   readonly state: ConnectionState;
   readonly stateStore: Store<ConnectionState>;
@@ -96,6 +99,8 @@ export interface Client {
   readonly mentions: Mentions;
   /** The ids of those whom the user blocks. Their messages have `blocked` in groups. */
   readonly blocks: BlocksApi;
+  /** Reports what the user sees to those who run the application. Resolves with the same report as long as it is open. */
+  report(target: ReportTarget, reason: ReportReason, note?: string): Promise<Report>;
   readonly presence: PresenceApi;
   readonly users: UsersApi;
   readonly uploads: Uploads;

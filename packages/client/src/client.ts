@@ -443,6 +443,7 @@ export function createClient(options: ClientOptions): Client {
     conversations,
     mentions: extension.store('mentions', { items: [], hasMore: false, status: 'loading' }, 'load loadMore'),
     blocks: extension.store('blocks', [], 'add remove'),
+    report: (...args) => extension.bind().then(({ report }) => report(...args)),
     presence,
     users,
     uploads,

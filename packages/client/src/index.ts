@@ -1,5 +1,12 @@
 export { createClient } from './client.ts';
-export type { BlocksApi, Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
+export type {
+  BlocksApi,
+  Client,
+  ClientEvents,
+  ClientOptions,
+  ConversationEvent,
+  ReportTarget,
+} from './client-types.ts';
 export type { Conversations } from './conversations.ts';
 /** `Conversation` is the open conversation that `open`, `createDirect` and `createGroup` give: it shows, sends and hears. */
 export type {
@@ -45,6 +52,8 @@ export type {
   Reaction,
   ReactionCount,
   Reactions,
+  Report,
+  ReportReason,
   Restriction,
   Tombstone,
   User,

@@ -28,6 +28,8 @@ export type {
   Reaction,
   ReactionCount,
   Reactions,
+  Report,
+  ReportReason,
   Restriction,
   ServerFrame,
   SocketEvents,

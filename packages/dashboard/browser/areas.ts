@@ -7,6 +7,7 @@ import HouseIcon from 'lucide-react/icons/house';
 import KeysIcon from 'lucide-react/icons/key-round';
 import LiveIcon from 'lucide-react/icons/radio';
 import LogsIcon from 'lucide-react/icons/scroll-text';
+import ModerationIcon from 'lucide-react/icons/flag';
 import PersonIcon from 'lucide-react/icons/circle-user-round';
 import PushIcon from 'lucide-react/icons/bell-ring';
 import SettingsIcon from 'lucide-react/icons/sliders-horizontal';
@@ -66,6 +67,7 @@ export const areas: readonly Area[] = [
   area('Explore', '/delivery', 'Did it arrive?', DeliveryIcon, () => import('./pages/delivery.tsx')),
   area('Explore', '/logs', 'Logs', LogsIcon, () => import('./pages/logs.tsx')),
   area('Explore', '/calls', 'Calls', CallsIcon, () => import('./pages/calls.tsx')),
+  area('Explore', '/moderation', 'Moderation', ModerationIcon, () => import('./pages/moderation.tsx')),
   area('Explore', '/analytics', 'Analytics', AnalyticsIcon, () => import('./pages/analytics.tsx')),
   area('Connect', '/webhooks', 'Webhooks', WebhooksIcon, () => import('./pages/webhooks.tsx')),
   area('Connect', '/push', 'Push', PushIcon, () => import('./pages/push.tsx')),

@@ -8,6 +8,7 @@ import './parts.css';
 import './charts.css';
 import './trail.css';
 import './boxes.css';
+import './moderation.css';
 import { MantineProvider, useComputedColorScheme } from '@mantine/core';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode, useLayoutEffect } from 'react';

@@ -22,6 +22,8 @@ export const pages: [name: string, path: (shop: Shop) => string, shows: (shop: S
   ['logs of failures', () => '/logs?status=error&kind=webhook', () => 'webhook.test'],
   ['calls', () => '/calls', () => 'Video call by Carla'],
   ['call', (shop) => `/calls/${shop.call}`, () => 'Started by'],
+  ['moderation', () => '/moderation', () => 'The third time today.'],
+  ['moderation rules', () => '/moderation?view=rules', () => 'Owners of groups set roles'],
   ['analytics', () => '/analytics', () => 'Who writes most'],
   ['analytics by hour', () => '/analytics?range=1d&chart=requests', () => 'failed (5xx)'],
   ['usage', () => '/usage', () => 'Active users this month'],

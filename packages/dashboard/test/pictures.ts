@@ -47,6 +47,7 @@ const empty = [
   '/live',
   '/logs',
   '/calls',
+  '/moderation',
   '/analytics',
   '/webhooks',
   '/audit',

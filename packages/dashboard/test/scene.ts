@@ -72,9 +72,47 @@ export async function fillShop(url: string, environment: EnvironmentName = 'dev'
   await ok('POST', `/v1/webhooks/${webhook}/test`);
   await receiver.close();
   await ok('POST', `/v1/webhooks/${webhook}/test`);
+  await fillReports(url, environment);
   const dashboard = await signedInOwner(url);
   const organization = (await dashboard.api('GET', '/v1/session')).body.organizations[0].id as string;
   return { conversation, message, webhook, call, organization };
+}
+
+/** Things that were reported: of a newcomer, of a conversation, and one that was decided. */
+async function fillReports(url: string, environment: EnvironmentName): Promise<void> {
+  const server = serverApi(url, environment);
+  const ok = async (...call: Parameters<typeof server>) => {
+    const answer = await server(...call);
+    assert.ok(answer.status < 300, JSON.stringify(answer.body));
+    return answer.body;
+  };
+  await ok('PUT', '/v1/users/mallory', { name: 'Mallory Quick' });
+  const members = ['alice', 'bob', 'carla', 'mallory'];
+  const { id } = await ok('POST', '/v1/conversations', { type: 'group', name: 'Newcomers', members });
+  const say = (senderId: string, text: string) =>
+    ok('POST', `/v1/conversations/${id}/messages`, { senderId, text });
+  const report = async (userId: string, fields: object) => {
+    const { token } = await ok('POST', '/v1/tokens', { userId });
+    const answer = await createApi(url, token as string)('POST', '/v1/reports', fields);
+    assert.equal(answer.status, 201, JSON.stringify(answer.body));
+    return answer.body;
+  };
+  await say('alice', 'Welcome, everybody. Say hello.');
+  await say('mallory', 'Hi all!');
+  const old = await say('mallory', 'Message me for a secret offer.');
+  const { id: first } = await report('carla', { messageId: old.id, reason: 'spam' });
+  await ok('PATCH', `/v1/reports/${first}`, { status: 'resolved', note: 'First time: a warning.' });
+  await say('bob', 'Has anybody been to the market hall?');
+  await report('alice', { userId: 'mallory', reason: 'abuse', note: 'Writes to everybody who joins.' });
+  await report('alice', { conversationId: id, reason: 'other' });
+  const bad = await say('mallory', 'Earn 5,000 a week from home. Only today: quick-gold.example');
+  await report('bob', { messageId: bad.id, reason: 'spam', note: 'The third time today.' });
+  await report('carla', { messageId: bad.id, reason: 'illegal' });
+  await ok('PATCH', `/v1/messages/${bad.id}`, { text: 'Have a nice day.', expectedVersion: 1 });
+  await say('carla', 'Please do not click on that.');
+  await say('alice', 'It is on Fridays, until six.');
+  const list = { entries: ['quick*gold', 'secret offer'], action: 'report', conversations: 'all' };
+  await ok('PUT', '/v1/moderation/lists/offers', list);
 }
 
 async function startReceiver(): Promise<{ url: string; close: () => Promise<void> }> {

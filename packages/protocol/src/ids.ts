@@ -11,6 +11,7 @@ export const idPrefixes = {
   event: 'evt_',
   request: 'req_',
   call: 'call_',
+  report: 'rep_',
   session: 'ses_',
   audit: 'aud_',
   account: 'acc_',

@@ -20,6 +20,7 @@ export * from './schemas/mentions.ts';
 export * from './schemas/push.ts';
 export * from './schemas/blocks.ts';
 export * from './schemas/reactions.ts';
+export * from './schemas/reports.ts';
 export * from './schemas/resources.ts';
 export * from './schemas/restrictions.ts';
 export * from './schemas/storage.ts';

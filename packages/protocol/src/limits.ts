@@ -52,6 +52,8 @@ export const limits = {
   words: 5_000,
   wordLists: 10,
   wordCharacters: 64,
+  reportNoteCharacters: 1_000,
+  reportDays: 180,
   frameBytes: 16 * 1024,
   socketsPerUser: 10,
   presenceWatch: 200,
@@ -127,6 +129,7 @@ export const rateLimits = {
   sendMinute: { perMinute: 300 },
   upload: { perMinute: 30 },
   reaction: { perSecond: 5, burst: 20 },
+  report: { perMinute: 10 },
   coldHistory: { perSecond: 50, burst: 50 },
   /** Connecting to the database of one slot because somebody asked: to test, migrate or promote it. */
   slotTries: { perMinute: 60 },

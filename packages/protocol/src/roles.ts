@@ -26,7 +26,7 @@ export const permissions = {
   'calls.manage': 'developer',
   /** Deactivate and erase users, end their sessions. */
   'users.manage': 'developer',
-  /** Silence users. */
+  /** Review reports, silence users, write word lists. */
   'moderation.manage': 'developer',
   /** See users, conversations and their members. */
   'explorer.read': 'viewer',

@@ -4,11 +4,13 @@ import { banned, Changes } from './events.ts';
 import { Call } from './schemas/calls.ts';
 import { nullable, open, optional, Seq, Timestamp } from './schemas/common.ts';
 import { reactionChanges, reactionCounts } from './schemas/reactions.ts';
+import { ReportStatus, reportTarget } from './schemas/reports.ts';
 import { Conversation, Message } from './schemas/resources.ts';
 import { RestrictionKind } from './schemas/restrictions.ts';
 
 const conversationId = Type.String({ pattern: '^conv_' });
 const messageId = Type.String({ pattern: '^msg_' });
+const reportId = Type.String({ pattern: '^rep_' });
 const userId = Type.String({ minLength: 1 });
 const actorId = nullable(userId);
 const lagSeconds = Type.Number({ minimum: 0 });
@@ -61,6 +63,19 @@ export const webhookEvents = {
     messageId,
     recipientIds: Type.Array(userId),
     mentionedIds: Type.Array(userId, { description: 'Those of the recipients whom the message mentions' }),
+  }),
+  'report.created': open({
+    reportId,
+    ...reportTarget,
+    reason: Type.String({ description: 'Why; `list`: a word list found it' }),
+    reporterId: actorId,
+  }),
+  'report.resolved': open({
+    reportId,
+    ...reportTarget,
+    status: ReportStatus,
+    actions: Type.Array(Type.String(), { description: 'What was done' }),
+    reports: Type.Integer({ minimum: 1, description: 'How many reports were closed' }),
   }),
   'sink.degraded': open({ lagSeconds }),
   'sink.failing': open({ errorClass: Type.String(), since: Timestamp }),

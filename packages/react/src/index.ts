@@ -27,6 +27,8 @@ export type { PinListProps } from './parts/pins.tsx';
 export { PollButton, PollCard } from './parts/poll.tsx';
 export { ReactionBar } from './parts/reactions.tsx';
 export type { ReactionBarProps } from './parts/reactions.tsx';
+export { ReportDialog } from './parts/report.tsx';
+export type { ReportDialogProps } from './parts/report-dialog.tsx';
 export { Receipt } from './parts/receipt-view.tsx';
 export type { ReceiptProps } from './parts/receipt-view.tsx';
 export { Thread, ThreadHeader } from './parts/thread.tsx';

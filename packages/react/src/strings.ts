@@ -1,3 +1,5 @@
+import type { ReportReason } from '@parley/client';
+
 /** Every text of the kit. Names and counts are arguments, so that a translation may put them where its grammar wants them. */
 export interface Strings {
   chats: string;
@@ -42,6 +44,16 @@ export interface Strings {
   deleteAsk: string;
   keep: string;
   notDeleted: string;
+  report: string;
+  reportTitle: string;
+  reportWhy: string;
+  reportReasons: Readonly<Record<ReportReason, string>>;
+  reportNote: string;
+  /** What happens with a report, and who learns of it. */
+  reportHint: string;
+  reported: string;
+  notReported: string;
+  reportedTooOften: string;
   actions: string;
   waiting: string;
   sent: string;
@@ -162,6 +174,23 @@ export const english: Strings = {
   deleteAsk: 'Delete for everyone?',
   keep: 'Keep',
   notDeleted: 'The message could not be deleted.',
+  report: 'Report',
+  reportTitle: 'Report this to the team',
+  reportWhy: 'What is wrong with it?',
+  reportReasons: {
+    spam: 'Spam',
+    abuse: 'Insults or harassment',
+    violence: 'Violence or threats',
+    sexual: 'Sexual content',
+    self_harm: 'Self-harm or suicide',
+    illegal: 'Something illegal',
+    other: 'Something else',
+  },
+  reportNote: 'More about it (if you like)',
+  reportHint: 'The team sees what was written. Nobody in this chat learns that you reported it.',
+  reported: 'Reported. Thank you.',
+  notReported: 'The report did not arrive. Try again.',
+  reportedTooOften: 'You reported a lot in a short time. Try again in a minute.',
   actions: 'Message actions',
   waiting: 'Waiting',
   sent: 'Sent',

@@ -101,6 +101,39 @@ describe('the parts of the kit', () => {
     await picker.waitFor({ state: 'detached' });
   });
 
+  it('report: a message of somebody else is reported by the keyboard; while the service is away the dialog stays', async () => {
+    const other = await open({ features: ['reports'] });
+    const message = other.locator('.parley-message:not([data-own])').first();
+    await message.focus();
+    await message.getByRole('button', { name: 'Report' }).waitFor();
+    assert.equal(await other.locator('.parley-message[data-own] [aria-label=Report]').count(), 0);
+    await message.getByRole('button', { name: 'Report' }).press('Enter');
+    const dialog = other.getByRole('dialog', { name: 'Report this to the team' });
+    await dialog.waitFor();
+    const send = dialog.getByRole('button', { name: 'Report' });
+    assert.ok(await send.isDisabled(), 'a reason is needed');
+    await dialog.getByLabel('Spam').focus();
+    await other.keyboard.press('ArrowDown');
+    assert.ok(await dialog.getByLabel('Insults or harassment').isChecked());
+    assert.deepEqual(await accessibilityProblems(other), []);
+    await dialog.getByLabel('More about it').fill('He shouts.');
+    await other.evaluate('story.offline = true');
+    await send.click();
+    await dialog.getByRole('alert').waitFor();
+    await other.evaluate('story.offline = false');
+    await send.click();
+    await dialog.waitFor({ state: 'detached' });
+    const [reported] = (await other.evaluate('story.reports')) as Record<string, string>[];
+    assert.match(reported!['messageId']!, /^msg_/);
+    assert.partialDeepStrictEqual(reported, { reason: 'abuse', note: 'He shouts.' });
+    await message.focus();
+    await message.getByRole('button', { name: 'Report' }).press('Enter');
+    await dialog.waitFor();
+    await other.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await other.context().close();
+  });
+
   it('the wire: frames without their words, chosen by arrows, opened by Enter, copied by C, filtered and paused', async () => {
     const panel = page.getByRole('region', { name: 'Wire' });
     await page.locator('.parley-composer textarea').fill('Between us');

@@ -125,6 +125,14 @@ test('server SDK: every method, against the real service, with a webhook that ve
     assert.equal((await wordLists.get('sdk')).action, 'mask');
     for await (const { name, entries } of wordLists.list()) assert.deepEqual([name, entries], ['sdk', 2]);
     assert.equal(await wordLists.delete('sdk'), undefined);
+    const report = await parley.reports.create({ messageId: message.id, reason: 'spam' });
+    assert.equal(report.status, 'open');
+    for await (const { id, snapshot } of parley.reports.list({ conversationId: conv.id }))
+      assert.deepEqual([id, snapshot?.text], [report.id, '5!']);
+    const decided = await parley.reports.update(report.id, { status: 'resolved', actions: ['silence'] });
+    assert.equal(decided.reports, 1);
+    for await (const { kind } of users.listRestrictions('ann')) assert.equal(kind, 'silence');
+    await users.unsilence('ann');
     assert.ok((await messages.delete(message.id))!.deletedAt);
     const oldest = (await messages.list(conv.id)).data.at(-1)!;
     assert.equal(await messages.delete(oldest.id, { hard: true }), undefined);

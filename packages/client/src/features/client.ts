@@ -3,7 +3,8 @@ import type { ParleyError } from '../errors.ts';
 import type { CallOptions } from '../http.ts';
 import type { ConversationList } from '../state/conversation-list.ts';
 import type { MessageItem } from '../state/message-item.ts';
-import type { EphemeralFrames, Notifications } from '../types.ts';
+import type { ReportTarget } from '../client-types.ts';
+import type { EphemeralFrames, Notifications, Report, ReportReason } from '../types.ts';
 import type { BlocksFeature } from './blocks.ts';
 import type { Mentions, MentionsHost } from './mentions.ts';
 
@@ -51,6 +52,13 @@ export function extend(host: ClientExtensionHost) {
     isBlocked,
     mentions: async (): Promise<Mentions> =>
       (await import('./mentions.ts')).bindMentions({ ...host, isBlocked }),
+
+    report(target: ReportTarget, reason: ReportReason, note?: string): Promise<Report> {
+      host.check('reports');
+      return host.http<Report>('POST', '/reports', {
+        body: { ...target, reason, ...(note ? { note } : {}) },
+      });
+    },
 
     /** The message, marked if the user blocks its sender. */
     mark: (item: MessageItem): MessageItem => blocked?.mark(item) ?? item,

@@ -1,5 +1,5 @@
 import { Button, Group, NativeSelect, Switch, Text, TextInput } from '@mantine/core';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Environment } from '@parley/protocol';
 import { useChange, useEnv } from '../api/hooks.ts';
@@ -7,6 +7,7 @@ import { useMay, useOrganization } from '../api/roles.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { Id } from '../ui/copy.tsx';
 import { Page, Section } from '../ui/page.tsx';
+import { Setting } from '../ui/setting.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { Tag } from '../ui/tag.tsx';
@@ -155,26 +156,6 @@ function Form({ env }: { env: Environment }): ReactNode {
         ) : null}
       </form>
     </Section>
-  );
-}
-
-/** What a setting is, and beside it the control that it names. */
-function Setting(props: {
-  label: string;
-  about: string;
-  children: (labelled: { id: string; 'aria-describedby': string }) => ReactNode;
-}): ReactNode {
-  const id = useId();
-  return (
-    <div className="setting">
-      <div>
-        <label className="setting-name" htmlFor={id}>
-          {props.label}
-        </label>
-        <p id={`${id}-about`}>{props.about}</p>
-      </div>
-      {props.children({ id, 'aria-describedby': `${id}-about` })}
-    </div>
   );
 }
 

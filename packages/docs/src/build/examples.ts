@@ -9,6 +9,7 @@ interface Example {
   body?: Record<string, unknown>;
 }
 
+const messageId = 'msg_01hzy3v7k8m2q4r6t8w0x2z4b7';
 const conversationId = 'conv_01hzy3v7k8m2q4r6t8w0x2z4a6';
 
 export const examples: Record<string, Example> = {
@@ -42,6 +43,10 @@ export const examples: Record<string, Example> = {
     ids: { name: 'scams' },
     body: { entries: ['free crypto', 'wallet*'], action: 'reject', conversations: 'all' },
   },
+  'reports.create': { body: { messageId, reason: 'spam', note: 'The third time today.' } },
+  'reports.list': { query: { status: 'open' } },
+  'reports.update': { body: { status: 'resolved', actions: ['delete_message'], note: 'Spam.' } },
+  'users.listRestrictions': { ids: { userId: 'bob' } },
   'wordLists.get': { ids: { name: 'scams' } },
   'wordLists.delete': { ids: { name: 'scams' } },
   'messages.send': {

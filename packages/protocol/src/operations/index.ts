@@ -12,6 +12,7 @@ import { pinsOperations } from './pins.ts';
 import { pushOperations } from './push.ts';
 import { pollsOperations } from './polls.ts';
 import { reactionsOperations } from './reactions.ts';
+import { reportsOperations } from './reports.ts';
 import { restrictionsOperations } from './restrictions.ts';
 import { storageOperations } from './storage.ts';
 import { uploadsOperations } from './uploads.ts';
@@ -33,6 +34,7 @@ export const operations = {
   ...blocksOperations,
   ...restrictionsOperations,
   ...wordsOperations,
+  ...reportsOperations,
   ...webhooksOperations,
   ...uploadsOperations,
   ...pushOperations,

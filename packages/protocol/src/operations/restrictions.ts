@@ -1,5 +1,5 @@
 import { IdParam, page, pageQuery, UserId } from '../schemas/common.ts';
-import { Restriction, RestrictionKind, restrictionFields } from '../schemas/restrictions.ts';
+import { Restriction, RestrictionKind, restrictionFields, UserRestriction } from '../schemas/restrictions.ts';
 import { operation, pageCost, table } from './define.ts';
 
 const common = { tag: 'Restrictions', callers: ['server', 'client'] } as const;
@@ -40,6 +40,17 @@ export const restrictionsOperations = table(
     query: pageQuery,
     response: page(Restriction),
     errors: ['not_found', 'not_member'],
+    cost: pageCost(100),
+  }),
+
+  operation('users.listRestrictions', 'GET /v1/users/{userId}/restrictions', {
+    ...managed,
+    summary: 'Where a user is banned or silenced',
+    text: 'In the environment and in groups, newest first, without those that have ended. A user who is deactivated is not among them: its own record says so.',
+    params: { userId: UserId },
+    query: pageQuery,
+    response: page(UserRestriction),
+    errors: ['not_found'],
     cost: pageCost(100),
   }),
 

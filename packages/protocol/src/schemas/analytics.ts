@@ -25,6 +25,8 @@ const figures = {
   reads: count('Read marks moved'),
   activeUsers: count('Distinct users who sent, read, connected or joined a call'),
   reactions: count('Reactions set'),
+  rejected: count('Messages and edits refused by word lists (about)'),
+  reports: count('Reports made (about)'),
   newUsers: count('Users created'),
   conversations: count('Conversations created'),
   peakConnections: count('Most sockets open at one moment, on all nodes together (about)'),

@@ -28,4 +28,14 @@ export const Restriction = open(
   },
   'Restriction',
 );
+export const UserRestriction = open(
+  {
+    ...Restriction.properties,
+    conversationId: nullable(
+      Type.String({ description: 'The group where it holds; null: the whole environment' }),
+    ),
+  },
+  'UserRestriction',
+);
+export type UserRestriction = Static<typeof UserRestriction>;
 export type Restriction = Static<typeof Restriction>;

@@ -17,7 +17,10 @@ export const wordListFields = {
     description:
       'Words, or rows of words. In an entry of one word a star stands for any letters: `foo*`, `*foo`, `*foo*` or `foo*bar`',
   }),
-  action: oneOf(['reject', 'mask'], 'The message is refused, or the letters become stars'),
+  action: oneOf(
+    ['reject', 'mask', 'report'],
+    'The message is refused, the letters become stars, or it is sent and reported',
+  ),
   conversations: oneOf(['all', 'group'], '`group`: not in direct conversations'),
 };
 

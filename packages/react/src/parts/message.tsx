@@ -13,6 +13,7 @@ import type { IconName } from './icon.tsx';
 import { PollCard } from './poll.tsx';
 import { ReactionBar } from './reactions.tsx';
 import { Receipt } from './receipt.tsx';
+import { ReportDialog } from './report.tsx';
 import { isEmojiOnly, marked } from './text.tsx';
 import { Time, timeOf } from './time.tsx';
 import { cx, moveFocus } from './tools.ts';
@@ -37,7 +38,7 @@ export interface MessageProps extends Omit<ComponentPropsWithoutRef<'li'>, 'chil
 }
 
 export interface MessageAction {
-  /** Of the usual ones: `reply`, `edit`, `pin`, `delete`. */
+  /** Of the usual ones: `reply`, `edit`, `pin`, `report`, `delete`. */
   id: string;
   label: string;
   icon: ReactNode;
@@ -58,6 +59,7 @@ export const Message = memo(
     const conversation = useConversation(item.conversationId);
     const [hot, setHot] = useState(false);
     const [asking, setAsking] = useState(false);
+    const [reporting, setReporting] = useState(false);
     const [unfolded, setUnfolded] = useState(false);
     const name = useName(item.senderId);
     const deleted = item.deletedAt !== null;
@@ -121,6 +123,13 @@ export const Message = memo(
           onPress: () => void change?.(item.id!).catch(() => announcer.say(strings.notPinned)),
         });
       }
+      if (!own && item.id !== null && client.features?.includes('reports'))
+        usual.push({
+          id: 'report',
+          label: strings.report,
+          icon: icon('report'),
+          onPress: () => setReporting(true),
+        });
       if (canChange) add('delete', remove);
       const shown = choose ? choose(usual, item) : usual;
       return shown.length === 0 ? null : shown.map((one) => <Action key={one.id} of={one} />);
@@ -199,6 +208,9 @@ export const Message = memo(
         </div>
         {(hot || asking) && !deleted && !folded && !failed ? (
           <Actions label={strings.actions}>{buttons()}</Actions>
+        ) : null}
+        {reporting ? (
+          <ReportDialog target={{ messageId: item.id! }} onClose={() => setReporting(false)} />
         ) : null}
       </li>
     );

@@ -41,6 +41,10 @@ export class StoryServer {
   /** Addresses of attachments, by id. */
   files = new Map<string, string>();
   offline = false;
+  /** What `hello` names; undefined: the service is older than features. */
+  features: readonly string[] | undefined;
+  /** What was reported. */
+  reports: Json[] = [];
   /** Sees each frame: `out` is what the page says. */
   watch: (way: 'out' | 'in', frame: Json) => void = () => undefined;
   /** Milliseconds until a page of messages is there. */
@@ -134,6 +138,7 @@ export class StoryServer {
           metadata: {},
         })),
       };
+    if (root === 'reports') return (this.reports.push(body), { id: 'rep_1', status: 'open' });
     if (root === 'attachments')
       return { url: this.files.get(id) ?? '', expiresAt: new Date(Date.now() + 600_000).toISOString() };
     if (id === '')
@@ -178,6 +183,7 @@ export class StoryServer {
             tokenExpiresAt: now,
             limits: { maxFrameBytes: 16_384, sendsPerSecond: 10 },
             storeEpoch: 'one',
+            ...(this.features ? { features: this.features } : {}),
           },
         });
       case 'sync':

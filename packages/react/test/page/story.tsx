@@ -123,6 +123,8 @@ interface Options extends Pick<ParleyProviderProps, 'theme' | 'dir'> {
   slots?: boolean;
   /** Shows the frames beside the chat, or what they say too. */
   wire?: 'shown' | 'revealed';
+  /** What the service has on. */
+  features?: string[];
 }
 const slots: Slots = {
   Avatar: (props) => <Avatar {...props} data-mine="" />,
@@ -131,6 +133,7 @@ const slots: Slots = {
   Typing: null,
 };
 const { theme, dir } = given;
+server.features = given.features;
 const root = document.getElementById('root')!;
 root.style.fontFamily = "'Geist Variable', sans-serif";
 createRoot(root).render(

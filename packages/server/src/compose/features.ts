@@ -8,6 +8,7 @@ import { tellOwners } from '../features/plans/notices.ts';
 import { createPlanTable } from '../features/plans/table.ts';
 import { createPushService } from '../features/push/service.ts';
 import { createReactionService } from '../features/reactions/service.ts';
+import { createReportService } from '../features/reports/service.ts';
 import { removeEnded } from '../features/retention/ended.ts';
 import { removeExpired } from '../features/retention/retention.ts';
 import { createStorageService } from '../features/storage/service.ts';
@@ -51,6 +52,7 @@ export function createFeatures(
     plans,
     tellOwners: async () => void (await tellOwners(db, plans, mailQueue, logger)),
   });
+  const reports = createReportService({ ...platform, log, analytics });
   const services: Services = {
     clock,
     ids,
@@ -68,6 +70,7 @@ export function createFeatures(
     analytics,
     reactions,
     words: createWordService(db),
+    reports,
     connections: (env) => presence.connections(env),
     linkOrigin: accounts.services.linkOrigin,
     plans,
@@ -85,6 +88,7 @@ export function createFeatures(
     media,
     calls,
     reactions,
+    reports,
     analytics,
     keyUsage: createKeyUsage(platform),
     lostSweep: createLostSweep(db, logger),

@@ -7,6 +7,7 @@ import { forgetAnswers } from '../features/idempotency/sql.ts';
 import { dropPins } from '../features/pins/sql.ts';
 import { dropDevicesOf } from '../features/push/sql.ts';
 import { reactionsEmptied } from '../features/reactions/happenings.ts';
+import { emptySnapshots, forgetReports } from '../features/reports/sql.ts';
 import { hasPins } from '../features/sql/flags.ts';
 import { eraseInSinks, wantLatest } from '../features/storage/happenings.ts';
 import { dropOfMessages, dropUnusedOf } from '../features/uploads/sql.ts';
@@ -28,6 +29,7 @@ export const createHappenings = (services: Needed): Happenings => ({
     async (tx, { env, conv, flags, seqs }) => hasPins({ flags }) && dropPins(tx, env, conv, seqs),
     async (tx, { env, ids, hard }) => hard && forgetAnswers(tx, env, ids),
     async (tx, { env, conv, seqs, hard }) => hard && forgetMessages(tx, env, conv, seqs),
+    async (tx, { env, conv, seqs, hard }) => hard && emptySnapshots(tx, env, conv, seqs),
   ],
   memberRemoved: [(tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv)],
   pairBlocked: [(tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv)],
@@ -39,6 +41,7 @@ export const createHappenings = (services: Needed): Happenings => ({
     (tx, { env, user }) => dropDevicesOf(tx, env, user),
     (tx, { env, user }) => forgetBlocks(tx, env, user),
     (tx, { env, user }) => forgetRestrictions(tx, env, user),
+    (tx, { env, user }) => forgetReports(tx, env, user),
     (tx, { env, user }) => leaveCalls({ services }, tx, env, user),
     (tx, erased) => eraseInSinks(services.vault, tx, erased),
   ],

@@ -54,7 +54,8 @@ export function listParts(
   more: { prepare: () => Promise<void>; drainMs: number },
 ): PartList<RoleName> {
   const { config, db, logDb, peers, names, port } = platform;
-  const { services, accounts, analytics, calls, media, push, reactions, storage, webhooks } = features;
+  const { services, accounts, analytics, calls, media, push, reactions, reports, storage, webhooks } =
+    features;
   return [
     { name: 'connections', stop: () => Promise.all([db.close(), logDb.close()]) },
     { name: 'peers', stop: () => peers.close() },
@@ -115,7 +116,7 @@ export function listParts(
       stop: () => calls.media.stop(),
     },
     [part('outbox', features.outbox, worker), part('work signal', platform.work, worker)],
-    { name: 'log', stop: () => Promise.all([log.idle(), reactions.idle()]) },
+    { name: 'log', stop: () => Promise.all([log.idle(), reactions.idle(), reports.idle()]) },
     { name: 'what was left for later', stop: () => accounts.idle() },
     { name: 'requests', stop: close, stopMs: requestsStopMs },
     {

@@ -36,6 +36,7 @@ import * as push from './push/operations.ts';
 import * as reactions from './reactions/operations.ts';
 import * as receipts from './receipts/operations.ts';
 import * as mediaStorage from './storage/media-operations.ts';
+import * as reports from './reports/operations.ts';
 import * as storage from './storage/operations.ts';
 import * as sync from './sync/operations.ts';
 import * as tenancy from './tenancy/operations.ts';
@@ -169,8 +170,12 @@ export const handlers = {
   'restrictions.set': restrictions.set,
   'restrictions.remove': restrictions.remove,
   'restrictions.list': restrictions.list,
+  'users.listRestrictions': restrictions.listOfUser,
   'users.silence': restrictions.silenceUser,
   'users.unsilence': restrictions.unsilenceUser,
+  'reports.create': reports.create,
+  'reports.list': reports.list,
+  'reports.update': reports.update,
   'wordLists.set': words.set,
   'wordLists.get': words.get,
   'wordLists.list': words.list,

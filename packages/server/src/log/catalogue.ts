@@ -76,6 +76,15 @@ export interface ToldToWebhooks {
   };
   /** Who blocks, and who is blocked. */
   'user.blocked': { users: Person[]; data: { blocked: boolean } };
+  /** Whom it is about, if there is a user, and who reported it, if that was one. */
+  'report.created': {
+    users: Person[];
+    data: Omit<WebhookEvents['report.created'], 'userId' | 'reporterId'> & {
+      aboutUser: boolean;
+      byUser: boolean;
+    };
+  };
+  'report.resolved': { users: Person[]; data: Omit<WebhookEvents['report.resolved'], 'userId'> };
   /** `secret` is the id that was erased; it is stored sealed. */
   'user.deleted': { secret: string; data: { messages: 'anonymize' | 'delete' } };
   'sink.degraded': { data: WebhookEvents['sink.degraded'] };
@@ -247,6 +256,14 @@ export const webhookOnly: {
   'user.blocked': {
     data: (e) => ({ userId: idOf(e), blockedId: e.users[1]!.id, blocked: e.data.blocked }),
   },
+  'report.created': {
+    data: ({ users, data: { aboutUser, byUser, ...data } }) => ({
+      ...data,
+      userId: aboutUser ? idOf({ users }) : null,
+      reporterId: byUser ? users.at(-1)!.id : null,
+    }),
+  },
+  'report.resolved': { data: (e) => ({ ...e.data, userId: e.users[0]?.id ?? null }) },
   'user.deleted': {
     data: ({ secret, data }) => ({ userId: secret, messages: data.messages }),
   },

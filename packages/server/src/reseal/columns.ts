@@ -73,6 +73,15 @@ export const sealedTables: readonly SealedTable[] = [
     context: erased,
   },
   {
+    table: 'reports',
+    key: [
+      ['env', 'int'],
+      ['id', 'text'],
+    ],
+    columns: ['snapshot'],
+    context: ({ env, id }) => `report ${text(env)} ${text(id)}`,
+  },
+  {
     table: 'idempotency',
     key: [
       ['env', 'int'],

@@ -40,6 +40,8 @@ function ownLimits(user: string, rate: RateClass): Check[] {
       return [{ key: { what: 'upload', of: user }, limit: rateLimits.upload }];
     case 'reaction':
       return [{ key: { what: 'reaction', of: user }, limit: rateLimits.reaction }];
+    case 'report':
+      return [{ key: { what: 'report', of: user }, limit: rateLimits.report }];
     case 'request':
       return [];
   }

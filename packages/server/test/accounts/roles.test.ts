@@ -68,6 +68,11 @@ const make: Record<string, () => Promise<string>> = {
     return 'walk';
   },
   userId: async () => (await scene.actor()).id,
+  reportId: async () => {
+    const { id } = await conversation();
+    const messageId = (await scene.send(null, id)).id;
+    return (await scene.server('POST', '/v1/reports', { messageId, reason: 'spam' })).body.id;
+  },
   conversationId: async () => (await conversation()).id,
   messageId: async () => {
     const { id } = await conversation();
@@ -109,6 +114,7 @@ const given: Record<
   'push.setCredentials': () => ({ body: expo }),
   'webhooks.create': () => ({ body: endpoint }),
   'webhooks.update': () => ({ body: { description: 'walked' } }),
+  'reports.update': () => ({ body: { status: 'resolved', actions: ['delete_message'] } }),
   'push.test': async () => ({ body: { userId: (await scene.actor()).id } }),
   'webhooks.replayFailed': () => ({ body: { since: '2026-01-01' } }),
   'live.trace': async () => ({ query: `?seconds=1&userId=${(await scene.actor()).id}` }),
@@ -266,6 +272,8 @@ async function state(): Promise<unknown> {
     'messages',
     'calls',
     'call_participants',
+    'reports',
+    'restrictions',
   ];
   const rows = [];
   for (const table of [...tables, 'invitations', 'push_credentials', 'audit'])

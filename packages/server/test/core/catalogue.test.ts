@@ -167,6 +167,8 @@ const elsewhere: Record<WebhookOnlyName, string> = {
   'message.read': 'webhooks/events.test.ts',
   'member.restricted': 'moderation/restrictions.test.ts',
   'user.blocked': 'moderation/blocks.test.ts',
+  'report.created': 'moderation/reports.test.ts',
+  'report.resolved': 'moderation/reports.test.ts',
   'user.deleted': 'webhooks/events.test.ts',
   'notification.needed': 'push-feature/recipients.test.ts',
   'sink.degraded': 'history/sink-state.test.ts',

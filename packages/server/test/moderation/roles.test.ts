@@ -172,6 +172,15 @@ const table: Row[] = [
     by('POST', `/v1/messages/${of.polls[0]}/poll/close`),
   ),
   row('polls.close: its own', inside, (by, of) => by('POST', `/v1/messages/${of.polls[1]}/poll/close`)),
+  row('reports.create: a message', inside, (by, of) =>
+    by('POST', '/v1/reports', { messageId: of.messages[0], reason: 'spam' }),
+  ),
+  row('reports.create: a conversation', inside, (by, of) =>
+    by('POST', '/v1/reports', { conversationId: of.cid, reason: 'spam' }),
+  ),
+  row('reports.create: a user', { ...inside, stranger: 'forbidden' }, (by, of) =>
+    by('POST', '/v1/reports', { userId: of.members[1].id, reason: 'spam' }),
+  ),
   row('uploads.create', inside, (by, of) =>
     by('POST', '/v1/uploads', {
       conversationId: of.cid,
@@ -218,6 +227,7 @@ test('members#moderators: the table has every operation of conversations, member
     'Pins',
     'Polls',
     'Mentions',
+    'Reports',
     'Calls',
   ];
   const named = new Set([...table.map(({ name }) => name.split(':')[0]), ...elsewhere]);

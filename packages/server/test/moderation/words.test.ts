@@ -141,7 +141,7 @@ test('words#limits: lists and entries are bounded, bad entries are named, and cl
   assertError(await put('x', ['!!']), 400, 'invalid_request', 'entries');
   assertError(await put('x', ['x'.repeat(65)]), 400, 'invalid_request');
   assertError(await put('Not a name', ['a']), 400, 'invalid_request', 'name');
-  assertError(await put('x', ['a'], { action: 'report' }), 400, 'invalid_request', 'action');
+  assertError(await put('x', ['a'], { action: 'other' }), 400, 'invalid_request', 'action');
   assertError(await scene.server('GET', list('none')), 404, 'not_found');
   const anna = await scene.actor();
   for (const method of ['GET', 'DELETE']) assertError(await anna.api(method, list('x')), 403, 'forbidden');

@@ -240,6 +240,18 @@ async function askModeration(
   await ok(server('GET', '/v1/moderation/lists/words'));
   await ok(b.api('POST', `${path}/messages`, { text: 'gold', clientMsgId: 'masked' }));
   await ok(server('DELETE', '/v1/moderation/lists/words'));
+  const { data } = await ok(server('GET', `${path}/messages?limit=2`));
+  const reported = data.map((m: { id: string }) => ({ messageId: m.id, reason: 'spam' }));
+  for (const body of [...reported, { userId: b.id, reason: 'abuse' }])
+    for (const by of [a.api, server]) await ok(by('POST', '/v1/reports', body));
+  const reports = await ok(server('GET', '/v1/reports?limit=1'));
+  await ok(server('GET', `/v1/reports?limit=1&cursor=${reports.nextCursor}&status=open`));
+  await ok(server('GET', `/v1/reports?targetUserId=${b.id}&conversationId=${id}`));
+  await ok(server('GET', `/v1/users/${b.id}/restrictions`));
+  const decision = { status: 'resolved', actions: ['delete_message'] };
+  await ok(
+    server('PATCH', `/v1/reports/${(await ok(server('POST', '/v1/reports', reported[0]))).id}`, decision),
+  );
 }
 
 /** Calls, as far as they come without a media node; what is refused has been looked up too. */

@@ -73,6 +73,8 @@ export async function fill(db: Queryable): Promise<void> {
     `INSERT INTO blocks (env, usr, blocked, at)
      SELECT env, usr, usr + 1 + i % 200, at FROM ${spread} ON CONFLICT DO NOTHING`,
     `INSERT INTO restrictions (env, conv, usr, kind, at) SELECT env, 1 + i % 500, usr, 'ban', at FROM ${spread} ON CONFLICT DO NOTHING`,
+    `INSERT INTO reports (env, id, head, reporter, kind, target, seq, version, usr, reason, status, at)
+     SELECT env, 'rep_' || i, 'rep_' || i, usr, 'message', 1 + i % 500, i, 1, usr, 'spam', CASE i % 9 WHEN 0 THEN 'open' ELSE 'resolved' END, at FROM ${spread}`,
     `INSERT INTO erased_ids (env, subject, tokens_from) SELECT env, sha256(i::text::bytea), at FROM ${spread}`,
     `INSERT INTO idempotency (env, key, route, fingerprint, status, subjects, created_at)
      SELECT env, 'key' || i, '\\x00', '\\x00', 200, ARRAY['u' || i], at FROM ${spread}`,

@@ -37,6 +37,7 @@ interface Ids {
   callId: string;
   /** Of a push device. */
   token: string;
+  reportId: string;
   /** Of a word list. */
   name: string;
   /** Belongs to nobody. */
@@ -80,6 +81,7 @@ async function createVictim(): Promise<Victim> {
     deliveryId: 'whd_00000000000000000000000000',
     callId: (await create('/v1/calls', { conversationId: id, kind: 'audio', callerId: user.id })).id,
     token: `device-${randomUUID()}`,
+    reportId: (await create('/v1/reports', { messageId: message.id, reason: 'spam' })).id,
     name: 'theirs',
     emoji: ':any:',
   };
@@ -96,6 +98,7 @@ async function createVictim(): Promise<Victim> {
     `/v1/conversations/${id}/events`,
     `/v1/webhooks/${webhookId}`,
     '/v1/moderation/lists/theirs',
+    `/v1/reports?conversationId=${id}`,
     `/v1/calls?conversationId=${id}`,
   ];
   return {
@@ -124,6 +127,7 @@ const nobody = (): Ids => {
     deliveryId: `whd_${ulid()}`,
     callId: `call_${ulid()}`,
     token: `device-${randomUUID()}`,
+    reportId: `rep_${ulid()}`,
     name: 'nobodys',
     emoji: ':any:',
   };
@@ -146,6 +150,11 @@ const samples: Record<string, (ids: Ids) => { body?: unknown; query?: string }> 
   'blocks.add': () => ({ body: {} }),
   'restrictions.set': () => ({ body: { kind: 'silence' } }),
   'users.silence': () => ({ body: {} }),
+  'reports.create': ({ messageId }) => ({ body: { messageId, reason: 'spam' } }),
+  'reports.list': ({ userId, conversationId }) => ({
+    query: `?targetUserId=${userId}&conversationId=${conversationId}`,
+  }),
+  'reports.update': () => ({ body: { status: 'resolved', actions: ['delete_message', 'silence'] } }),
   // Refused, so that there is no list of this name here when it is read.
   'wordLists.set': () => ({ body: { entries: ['*'], action: 'reject', conversations: 'all' } }),
   'reactions.set': ({ userId }) => ({ body: { userId } }),
@@ -184,7 +193,7 @@ function call(by: Api, operation: Operation, ids: Ids): Promise<Answer> {
 }
 
 let shared: Promise<Victim> | undefined;
-const ours = /\{(conversationId|messageId|attachmentId|webhookId|callId)\}/;
+const ours = /\{(conversationId|messageId|attachmentId|webhookId|callId|reportId)\}/;
 
 describe('api#tenants: every operation with ids of another tenant', () => {
   for (const operation of operationList)
@@ -224,6 +233,10 @@ describe('api#tenants: ids of another tenant inside requests about own things', 
       (ids) => me.api('DELETE', `/v1/conversations/${id}/members/${ids.userId}`),
       (ids) => me.api('POST', '/v1/conversations', { type: 'direct', members: [ids.userId] }),
       (ids) => me.api('GET', `/v1/users/${ids.userId}`),
+      ...[own.server, me.api].flatMap((by) => [
+        (ids: Ids) => by('POST', '/v1/reports', { userId: ids.userId, reason: 'spam' }),
+        (ids: Ids) => by('POST', '/v1/reports', { conversationId: ids.conversationId, reason: 'spam' }),
+      ]),
     ];
     for (const attempt of attempts) {
       const answer = await attempt(victim.ids);

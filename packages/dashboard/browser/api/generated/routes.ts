@@ -25,12 +25,15 @@ export const routes = {
   "messages.versions": {"method":"GET","path":"/v1/messages/{messageId}/versions","params":["messageId"],"query":[],"body":false,"key":false,"role":"developer"},
   "events.list": {"method":"GET","path":"/v1/conversations/{conversationId}/events","params":["conversationId"],"query":["before","after","limit"],"body":false,"key":true,"role":"developer"},
   "reactions.list": {"method":"GET","path":"/v1/messages/{messageId}/reactions","params":["messageId"],"query":["emoji","limit","cursor"],"body":false,"key":true,"role":"developer"},
+  "users.listRestrictions": {"method":"GET","path":"/v1/users/{userId}/restrictions","params":["userId"],"query":["limit","cursor"],"body":false,"key":true,"role":"developer"},
   "users.silence": {"method":"PUT","path":"/v1/users/{userId}/silence","params":["userId"],"query":[],"body":true,"key":true,"role":"developer"},
   "users.unsilence": {"method":"DELETE","path":"/v1/users/{userId}/silence","params":["userId"],"query":[],"body":false,"key":true,"role":"developer"},
   "wordLists.set": {"method":"PUT","path":"/v1/moderation/lists/{name}","params":["name"],"query":[],"body":true,"key":true,"role":"developer"},
   "wordLists.get": {"method":"GET","path":"/v1/moderation/lists/{name}","params":["name"],"query":[],"body":false,"key":true,"role":"developer"},
   "wordLists.list": {"method":"GET","path":"/v1/moderation/lists","params":[],"query":["limit","cursor"],"body":false,"key":true,"role":"developer"},
   "wordLists.delete": {"method":"DELETE","path":"/v1/moderation/lists/{name}","params":["name"],"query":[],"body":false,"key":true,"role":"developer"},
+  "reports.list": {"method":"GET","path":"/v1/reports","params":[],"query":["status","targetUserId","conversationId","limit","cursor"],"body":false,"key":true,"role":"developer"},
+  "reports.update": {"method":"PATCH","path":"/v1/reports/{reportId}","params":["reportId"],"query":[],"body":true,"key":true,"role":"developer"},
   "webhooks.create": {"method":"POST","path":"/v1/webhooks","params":[],"query":[],"body":true,"key":true,"role":"developer"},
   "webhooks.list": {"method":"GET","path":"/v1/webhooks","params":[],"query":["limit","cursor"],"body":false,"key":true,"role":"viewer"},
   "webhooks.get": {"method":"GET","path":"/v1/webhooks/{webhookId}","params":["webhookId"],"query":[],"body":false,"key":true,"role":"viewer"},
@@ -114,4 +117,4 @@ export const routes = {
   "diagnostics.delivery": {"method":"GET","path":"/v1/diagnostics/delivery","params":[],"query":["messageId","userId"],"body":false,"key":false,"role":"viewer"},
 } as const;
 
-export const webhookEventNames = ["message.created","message.updated","message.deleted","message.reactions","message.pinned","conversation.created","conversation.updated","conversation.deleted","member.added","member.removed","member.restricted","message.read","user.blocked","user.deleted","notification.needed","sink.degraded","sink.failing","sink.recovered","call.started","call.ended"] as const;
+export const webhookEventNames = ["message.created","message.updated","message.deleted","message.reactions","message.pinned","conversation.created","conversation.updated","conversation.deleted","member.added","member.removed","member.restricted","message.read","user.blocked","user.deleted","notification.needed","report.created","report.resolved","sink.degraded","sink.failing","sink.recovered","call.started","call.ended"] as const;

@@ -12,6 +12,8 @@ export type TallyName =
   | 'requests4xx'
   | 'requests5xx'
   | 'errors'
+  | 'rejected'
+  | 'reports'
   | 'socketsOpened'
   | 'acks'
   | 'ackMs'

@@ -11,20 +11,31 @@ import { noteContentRead, removeContentReads } from './sql.ts';
 
 const hourMs = 3_600_000;
 
-export async function noteReading(ctx: Context, conversation: { no: number; id: string }): Promise<void> {
+interface Conversation {
+  no: number;
+  id: string;
+}
+
+export const noteReading = (ctx: Context, conversation: Conversation): Promise<void> =>
+  noteReadings(ctx, 'messages.list', [conversation]);
+
+/** The same for what was said in several conversations. */
+export async function noteReadings(
+  ctx: Context,
+  action: 'messages.list' | 'reports.list',
+  conversations: readonly Conversation[],
+): Promise<void> {
   const { env } = ctx;
   const { person } = ctx.caller;
-  if (!person) return;
+  if (!person || conversations.length === 0) return;
   const hour = new Date(Math.floor(ctx.services.clock.now() / hourMs) * hourMs);
+  // In one order, so that two such transactions cannot deadlock.
+  const each = [...new Map(conversations.map((c) => [c.no, c])).values()].sort((a, b) => a.no - b.no);
   await ctx.db.tx(async (tx) => {
-    if (!(await noteContentRead(tx, env.no, conversation.no, person.account.no, hour))) return;
-    await record(ctx, tx, {
-      where: { env: env.no },
-      action: 'messages.list',
-      target: conversation.id,
-      before: null,
-      after: null,
-    });
+    for (const { no, id } of each) {
+      if (!(await noteContentRead(tx, env.no, no, person.account.no, hour))) continue;
+      await record(ctx, tx, { where: { env: env.no }, action, target: id, before: null, after: null });
+    }
   });
 }
 

@@ -120,6 +120,23 @@ export async function list(
 const isPlace = (value: unknown): value is RestrictionPlace =>
   Array.isArray(value) && value.length === 2 && isTime(value[0]) && isInteger(value[1]);
 
+/** restrictions#user: all that are in force. */
+export async function listOfUser(
+  ctx: Context,
+  input: Input<'users.listRestrictions'>,
+): Promise<Output<'users.listRestrictions'>> {
+  const user = await existingUser(ctx, ctx.db, input.userId);
+  const limit = pageLimit(input.limit);
+  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace);
+  const rows = await sql.restrictionsOf(ctx.db, ctx.env.no, user.no, after, limit + 1);
+  return keyPage(
+    rows,
+    limit,
+    ({ at, conv }) => [at, conv],
+    ({ conv: _, ...view }) => view,
+  );
+}
+
 export const silenceUser = (ctx: Context, input: Input<'users.silence'>): Promise<Restriction> =>
   ctx.db.tx(async (tx) => {
     const { no, id } = await existingUser(ctx, tx, input.userId);

@@ -16,7 +16,7 @@ import type { SeenConversation } from '../conversations/sql.ts';
 import { parseExtras, storeExtras } from '../extras.ts';
 import { happened } from '../happenings.ts';
 import { pageLimit } from '../pages.ts';
-import { listsFor, rejected } from '../words/check.ts';
+import { badWords, listsFor, rejected } from '../words/check.ts';
 import { thawMessages } from '../storage/thaw.ts';
 import * as cold from './cold.ts';
 import { allowAll, checkMentions, isForAll, mentionedUsers, storedMentions } from './mentions.ts';
@@ -36,7 +36,7 @@ const missing = () => new ApiError('not_found', { message: 'Message not found.' 
  */
 export async function send(ctx: Context, given: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
-  const { input, sender, extras: kept } = await applyPolicies(ctx, given);
+  const { input, sender, extras: kept, reported } = await applyPolicies(ctx, given);
   const extras = storeExtras(kept);
   const files = input.attachments?.length ? input.attachments : null;
   const empty = Object.keys(input.metadata ?? {}).length === 0;
@@ -72,6 +72,8 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
     // A repeat means that the first answer, and perhaps the event, was lost. Clients that have the event already
     // ignore it.
     log.publish(createdEvent({ ...original, env: ctx.env.no }, input.clientMsgId ?? null));
+    if (reported && original.version === 1 && !original.deletedAt)
+      ctx.services.reports.found(ctx.env, original);
     return (await stillSees(ctx, appended.conv)) ? reader.viewMessage(original) : acknowledged(original);
   }
   const message: Message = {
@@ -99,6 +101,18 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
       clientMsgId: input.clientMsgId ?? null,
     }),
   );
+  if (reported)
+    ctx.services.reports.found(ctx.env, {
+      conv: appended.conv,
+      cid: input.conversationId,
+      seq: appended.seq,
+      id,
+      sender: sender?.no ?? null,
+      version: 1,
+      text: message.text,
+      extras,
+      attachments: appended.attachments,
+    });
   if (sender) await active.acted(ctx.env, sender.no);
   return message;
 }
@@ -230,7 +244,7 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
         message: `The message is at version ${row.version}: read it again.`,
       });
     const found = lists?.find(input.text!, access.conv.type === 'direct');
-    if (found?.reject) throw rejected();
+    if (found?.reject) throw rejected(ctx, badWords);
     const text = found?.text ?? input.text ?? row.text;
     const metadata = input.metadata === undefined ? row.metadata : JSON.stringify(input.metadata);
     if (
@@ -251,6 +265,7 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
       ...mentions,
       at: access.conv.lockedAt,
     });
+    if (found?.report) tx.afterCommit(() => ctx.services.reports.found(ctx.env, edited));
     const message = reader.viewLive(edited);
     const [seq] = await record(ctx.services.log, tx, access.conv, [
       { type: 'message.updated', actor: access.actor, message },
@@ -299,26 +314,33 @@ export async function remove(ctx: Context, input: Input<'messages.delete'>): Pro
   const hard = input.hard ?? false;
   if (hard && ctx.caller.user)
     throw new ApiError('forbidden', { param: 'hard', message: 'Only a server may delete for good.' });
-  return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
-    if (row.sender !== access.actor?.no && !moderates(access))
-      throw new ApiError('forbidden', {
-        message: 'Only the author, a moderator or the owner may delete a message.',
-      });
-    if (row.deletedAt && !hard)
-      return {
-        tombstone: reader.viewTombstone(row),
-        hard,
-        eventSeq: await sql.deletionSeq(tx, ctx.env.no, row),
-      };
-    const { lockedAt } = access.conv;
-    if (!hard) await happened(ctx, tx, 'messageChanges', { env: ctx.env.no, row });
-    await emptyMessages(ctx, tx, access.conv, { seqs: [row.seq], ids: [row.id], hard });
-    const tombstone = reader.viewTombstone({ ...row, deletedAt: row.deletedAt ?? lockedAt });
-    const [seq] = await record(ctx.services.log, tx, access.conv, [
-      { type: 'message.deleted', actor: access.actor, message: tombstone, data: { hard } },
-    ]);
-    return { tombstone, hard, eventSeq: seq! };
-  });
+  return withMessage(ctx, input.messageId, (tx, locked) => removeLocked(ctx, tx, locked, hard));
+}
+
+export async function removeLocked(
+  ctx: Context,
+  tx: Tx,
+  { access, row }: LockedMessage,
+  hard: boolean,
+): Promise<Deleted> {
+  if (row.sender !== access.actor?.no && !moderates(access))
+    throw new ApiError('forbidden', {
+      message: 'Only the author, a moderator or the owner may delete a message.',
+    });
+  if (row.deletedAt && !hard)
+    return {
+      tombstone: reader.viewTombstone(row),
+      hard,
+      eventSeq: await sql.deletionSeq(tx, ctx.env.no, row),
+    };
+  const { lockedAt } = access.conv;
+  if (!hard) await happened(ctx, tx, 'messageChanges', { env: ctx.env.no, row });
+  await emptyMessages(ctx, tx, access.conv, { seqs: [row.seq], ids: [row.id], hard });
+  const tombstone = reader.viewTombstone({ ...row, deletedAt: row.deletedAt ?? lockedAt });
+  const [seq] = await record(ctx.services.log, tx, access.conv, [
+    { type: 'message.deleted', actor: access.actor, message: tombstone, data: { hard } },
+  ]);
+  return { tombstone, hard, eventSeq: seq! };
 }
 
 /**
@@ -356,12 +378,10 @@ export async function withMessage<T>(
   change: (tx: Tx, locked: LockedMessage) => Promise<T>,
 ): Promise<T> {
   for (let look = 1; ; look++) {
-    const found = await reader.findMessage(ctx.db, ctx.env.no, id);
-    const record = found ? null : await ctx.services.storage.cold.get(ctx.env, id);
-    if (!found && !record) throw missing();
-    const place = found?.conv ?? record!.conversationId;
+    const place = await locate(ctx, id);
+    if (!place) throw missing();
     const done = await ctx.db.tx(async (tx) => {
-      const locked = await lockMessage(ctx, tx, id, place, record);
+      const locked = await lockMessage(ctx, tx, id, place);
       return locked && { result: await change(tx, locked) };
     });
     if (done) return done.result;
@@ -370,12 +390,25 @@ export async function withMessage<T>(
   }
 }
 
-async function lockMessage(
+/** Where a message is before its conversation is locked; the record if only the customer's database has it. */
+export interface Located {
+  conversation: number | string;
+  record: MessageRecord | null;
+}
+
+/** Null if there is no such message. */
+export async function locate(ctx: Context, id: string): Promise<Located | null> {
+  const found = await reader.findMessage(ctx.db, ctx.env.no, id);
+  if (found) return { conversation: found.conv, record: null };
+  const record = await ctx.services.storage.cold.get(ctx.env, id);
+  return record && { conversation: record.conversationId, record };
+}
+
+export async function lockMessage(
   ctx: Context,
   tx: Tx,
   id: string,
-  conversation: number | string,
-  record: MessageRecord | null,
+  { conversation, record }: Located,
 ): Promise<LockedMessage | null> {
   let access: LockedAccess;
   try {

@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
 import type { Extras } from '../extras.ts';
 import { userNumbers } from '../users/sql.ts';
-import { isDirect, listsFor, rejected } from '../words/check.ts';
+import { badWords, isDirect, listsFor, rejected } from '../words/check.ts';
 import { allowAll, checkMentions, isForAll, storedMentions } from './mentions.ts';
 import { newPoll } from './polls.ts';
 
@@ -23,6 +23,8 @@ export interface Draft {
   readonly sender: { no: number; id: string } | null;
   /** What is kept with the message beside its own columns. */
   readonly extras: Extras;
+  /** A word list wants it reported. */
+  readonly reported: boolean;
 }
 
 type Policy = (ctx: Context, draft: Draft) => Draft | Promise<Draft>;
@@ -110,9 +112,11 @@ const words: Policy = async (ctx, draft) => {
   if (!lists) return draft;
   const automaton = await lists;
   let refused = false;
+  let reported = false;
   const look = (said: string): string => {
     const found = automaton.find(said, isDirect(conversationId));
     refused ||= found.reject;
+    reported ||= found.report;
     return found.text;
   };
   const input = {
@@ -128,8 +132,8 @@ const words: Policy = async (ctx, draft) => {
         }
       : {}),
   };
-  if (refused && !(await wasRepeated(ctx, draft))) throw rejected();
-  return { ...draft, input };
+  if (refused && !(await wasRepeated(ctx, draft))) throw rejected(ctx, badWords);
+  return { ...draft, input, reported };
 };
 
 const poll: Policy = async (ctx, draft) => {
@@ -141,7 +145,7 @@ const poll: Policy = async (ctx, draft) => {
 const policies: readonly Policy[] = [attachmentsOnce, content, ranges, sender, plan, words, mentions, poll];
 
 export async function applyPolicies(ctx: Context, input: SendInput): Promise<Draft> {
-  let draft: Draft = { input, sender: null, extras: {} };
+  let draft: Draft = { input, sender: null, extras: {}, reported: false };
   for (const policy of policies) draft = await policy(ctx, draft);
   return draft;
 }

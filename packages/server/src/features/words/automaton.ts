@@ -9,16 +9,17 @@ import type { Word } from './fold.ts';
  */
 
 export interface WordList {
-  action: 'reject' | 'mask';
+  action: 'reject' | 'mask' | 'report';
   /** `group`: not in direct conversations. */
   conversations: 'all' | 'group';
   entries: readonly string[];
 }
 
-/** In which conversations an entry rejects a text, or is masked, as bits. */
+/** In which conversations an entry rejects a text, is masked, or is reported, as bits. */
 interface Meaning {
   reject: number;
   mask: number;
+  report: number;
 }
 const inDirect = 1;
 const inGroups = 2;
@@ -73,6 +74,7 @@ class Pieces {
 
 export interface Found {
   reject: boolean;
+  report: boolean;
   /** The text with what was found masked; the same text if nothing was. */
   text: string;
 }
@@ -109,7 +111,7 @@ export class Automaton {
   constructor(lists: readonly WordList[]) {
     for (const list of lists) {
       const places = list.conversations === 'all' ? inDirect | inGroups : inGroups;
-      const meaning = { reject: 0, mask: 0, [list.action]: places };
+      const meaning = { ...nothing, [list.action]: places };
       for (const entry of list.entries) this.#add(entry, meaning);
     }
   }
@@ -143,6 +145,7 @@ export class Automaton {
     const here = direct ? inDirect : inGroups;
     const words = wordsOf(text);
     const hidden = new Set<Word>();
+    let report = false;
     /** Entries of several words that are under way, and the word with which each began. */
     let active: { node: Node; from: number }[] = [];
     for (let i = 0; i < words.length; i++) {
@@ -154,16 +157,18 @@ export class Automaton {
         if (!next) continue;
         if (next.next.size > 0) going.push({ node: next, from });
         if (!next.meaning) continue;
-        if (next.meaning.reject & here) return { reject: true, text };
+        if (next.meaning.reject & here) return { reject: true, report, text };
+        report ||= (next.meaning.report & here) !== 0;
         if (next.meaning.mask & here) for (let at = from; at <= i; at++) hidden.add(words[at]!);
       }
       active = going;
       if (!this.#stars) continue;
-      const { reject, mask } = this.#inWord(word.folded);
-      if (reject & here) return { reject: true, text };
+      const { reject, mask, report: told } = this.#inWord(word.folded);
+      if (reject & here) return { reject: true, report, text };
+      report ||= (told & here) !== 0;
       if (mask & here) hidden.add(word);
     }
-    return { reject: false, text: hidden.size === 0 ? text : masked(text, [...hidden]) };
+    return { reject: false, report, text: hidden.size === 0 ? text : masked(text, [...hidden]) };
   }
 
   /** What entries with a star find in the word. */
@@ -192,7 +197,7 @@ export class Automaton {
   }
 }
 
-const nothing: Meaning = { reject: 0, mask: 0 };
+const nothing: Meaning = { reject: 0, mask: 0, report: 0 };
 const none: readonly number[] = [];
 const both = (a: Meaning | null | undefined, b: Meaning): Meaning =>
-  a ? { reject: a.reject | b.reject, mask: a.mask | b.mask } : b;
+  a ? { reject: a.reject | b.reject, mask: a.mask | b.mask, report: a.report | b.report } : b;

@@ -6,8 +6,13 @@ import type { Automaton } from './automaton.ts';
 export const listsFor = (ctx: Context): Promise<Automaton> | null =>
   ctx.caller.user ? ctx.services.words.of(ctx.env) : null;
 
-export const rejected = (): ApiError =>
-  new ApiError('message_rejected', { message: 'The message has words that are not allowed here.' });
+/** The refusal of what somebody wrote, which is counted. */
+export function rejected(ctx: Context, message: string): ApiError {
+  ctx.services.analytics.tally.add(ctx.env.no, 'rejected');
+  return new ApiError('message_rejected', { message });
+}
+
+export const badWords = 'The message has words that are not allowed here.';
 
 export const isDirect = (conversationId: string): boolean =>
   conversationId.startsWith(idPrefixes.directConversation);

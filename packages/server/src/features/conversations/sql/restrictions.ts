@@ -1,4 +1,4 @@
-import type { Restriction } from '@parley/protocol';
+import type { Restriction, UserRestriction } from '@parley/protocol';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
 
 /** `conv` is 0 for restrictions in the whole environment. */
@@ -95,6 +95,25 @@ export const listRestrictions = (
        AND ($3::timestamptz IS NULL OR (r.at, r.usr) < ($3::timestamptz, $4::bigint))
      ORDER BY r.at DESC, r.usr DESC LIMIT $5`,
     [env, conv, after?.[0] ?? null, after?.[1] ?? null, limit],
+  );
+
+/** Those of one user, in groups and (`conversationId` null) in the environment. The place has the number of the conversation. */
+export const restrictionsOf = (
+  db: Queryable,
+  env: number,
+  user: number,
+  after: RestrictionPlace | null,
+  limit: number,
+): Promise<(UserRestriction & { conv: number })[]> =>
+  db.query<UserRestriction & { conv: number }>(
+    `SELECT r.conv, c.id AS "conversationId", u.id AS "userId", r.kind, r.until, r.reason, b.id AS by, r.at FROM restrictions r
+     CROSS JOIN LATERAL (SELECT id FROM users WHERE no = r.usr AND env = r.env LIMIT 1) u
+     LEFT JOIN LATERAL (SELECT id FROM users WHERE no = r.by_usr AND env = r.env LIMIT 1) b ON true
+     LEFT JOIN LATERAL (SELECT id FROM conversations WHERE no = r.conv AND env = r.env LIMIT 1) c ON true
+     WHERE r.usr = $2 AND r.env = $1 AND ${inForce}
+       AND ($3::timestamptz IS NULL OR (r.at, r.conv) < ($3::timestamptz, $4::bigint))
+     ORDER BY r.at DESC, r.conv DESC LIMIT $5`,
+    [env, user, after?.[0] ?? null, after?.[1] ?? null, limit],
   );
 
 /** Those of an erased user, and its name in those of others. */
