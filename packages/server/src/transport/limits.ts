@@ -40,6 +40,8 @@ function ownLimits(user: string, rate: RateClass): Check[] {
       return [{ key: { what: 'upload', of: user }, limit: rateLimits.upload }];
     case 'reaction':
       return [{ key: { what: 'reaction', of: user }, limit: rateLimits.reaction }];
+    case 'join':
+      return [{ key: { what: 'join', of: user }, limit: rateLimits.join }];
     case 'request':
       return [];
   }
