@@ -35,8 +35,9 @@ interface Ids {
   webhookId: string;
   deliveryId: string;
   callId: string;
-  /** Of a push device. */
+  /** Of a push device, and of an invite link. */
   token: string;
+  inviteId: string;
   /** Of a word list. */
   name: string;
   /** Belongs to nobody. */
@@ -71,6 +72,8 @@ async function createVictim(): Promise<Victim> {
   const { id } = await foreign.group(user, [await foreign.actor('peer')]);
   const message = await foreign.send(user, id, { text: 'theirs' });
   const ticket = await create('/v1/uploads', upload(id));
+  await server('PATCH', `/v1/conversations/${id}`, { rules: { joining: 'open', listed: true } });
+  const link = await create(`/v1/conversations/${id}/invites`, {});
   const ids: Ids = {
     userId: user.id,
     conversationId: id,
@@ -79,7 +82,8 @@ async function createVictim(): Promise<Victim> {
     webhookId,
     deliveryId: 'whd_00000000000000000000000000',
     callId: (await create('/v1/calls', { conversationId: id, kind: 'audio', callerId: user.id })).id,
-    token: `device-${randomUUID()}`,
+    token: link.token,
+    inviteId: link.id,
     name: 'theirs',
     emoji: ':any:',
   };
@@ -94,6 +98,7 @@ async function createVictim(): Promise<Victim> {
     `/v1/conversations/${id}/members`,
     `/v1/conversations/${id}/messages`,
     `/v1/conversations/${id}/events`,
+    `/v1/conversations/${id}/invites`,
     `/v1/webhooks/${webhookId}`,
     '/v1/moderation/lists/theirs',
     `/v1/calls?conversationId=${id}`,
@@ -124,6 +129,7 @@ const nobody = (): Ids => {
     deliveryId: `whd_${ulid()}`,
     callId: `call_${ulid()}`,
     token: `device-${randomUUID()}`,
+    inviteId: `lnk_${ulid()}`,
     name: 'nobodys',
     emoji: ':any:',
   };
@@ -145,6 +151,7 @@ const samples: Record<string, (ids: Ids) => { body?: unknown; query?: string }> 
   'conversations.setLevel': () => ({ body: { level: 'all' } }),
   'blocks.add': () => ({ body: {} }),
   'restrictions.set': () => ({ body: { kind: 'silence' } }),
+  'invites.create': () => ({ body: {} }),
   'users.silence': () => ({ body: {} }),
   // Refused, so that there is no list of this name here when it is read.
   'wordLists.set': () => ({ body: { entries: ['*'], action: 'reject', conversations: 'all' } }),
