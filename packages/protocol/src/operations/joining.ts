@@ -70,6 +70,7 @@ export const joiningOperations = table(
         }),
       ),
     },
+    bodyOptional: true,
     statuses: [201],
     response: NewInviteLink,
     errors: ['not_found', 'not_member', 'state_conflict', 'limit_reached'],

@@ -73,6 +73,10 @@ export async function fill(db: Queryable): Promise<void> {
     `INSERT INTO blocks (env, usr, blocked, at)
      SELECT env, usr, usr + 1 + i % 200, at FROM ${spread} ON CONFLICT DO NOTHING`,
     `INSERT INTO restrictions (env, conv, usr, kind, at) SELECT env, 1 + i % 500, usr, 'ban', at FROM ${spread} ON CONFLICT DO NOTHING`,
+    `INSERT INTO listed_groups (env, conv, members, name) SELECT env, 100000 + i, i % 500, 'group ' || i FROM ${spread}`,
+    `INSERT INTO listed_words (env, word, conv) SELECT env, 'group' || i % 100, 100000 + i FROM ${spread}`,
+    `INSERT INTO invite_links (env, id, conv, token, expires_at, created_at, creator)
+     SELECT env, 'lnk_' || i, 1 + i % 500, sha256(i::text::bytea), at, at, usr FROM ${spread}`,
     `INSERT INTO erased_ids (env, subject, tokens_from) SELECT env, sha256(i::text::bytea), at FROM ${spread}`,
     `INSERT INTO idempotency (env, key, route, fingerprint, status, subjects, created_at)
      SELECT env, 'key' || i, '\\x00', '\\x00', 200, ARRAY['u' || i], at FROM ${spread}`,

@@ -16,7 +16,7 @@ export async function list(
      ON CONFLICT (conv, env) DO UPDATE SET members = excluded.members, name = excluded.name`,
     [env, conv, name],
   );
-  await tx.query('DELETE FROM listed_words WHERE conv = $2 AND env = $1 AND word <> ALL ($3::text[])', [
+  await tx.query('DELETE FROM listed_words WHERE conv = $2 AND env + 0 = $1 AND word <> ALL ($3::text[])', [
     env,
     conv,
     words,
@@ -29,7 +29,7 @@ export async function list(
 
 export async function unlist(tx: Tx, env: number, conv: number): Promise<void> {
   await tx.query('DELETE FROM listed_groups WHERE conv = $2 AND env = $1', [env, conv]);
-  await tx.query('DELETE FROM listed_words WHERE conv = $2 AND env = $1', [env, conv]);
+  await tx.query('DELETE FROM listed_words WHERE conv = $2 AND env + 0 = $1', [env, conv]);
 }
 
 export async function recount(tx: Tx, env: number, conv: number): Promise<void> {
