@@ -1,7 +1,6 @@
-import { Button, Group, NativeSelect, NumberInput, Stack } from '@mantine/core';
+import { Button, Group, NativeSelect, Stack, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
-import { defaultRules, limits } from '@parley/protocol';
 import type { ConversationRules, ConversationRulesChange } from '@parley/protocol';
 import { useChange } from '../api/hooks.ts';
 import { useMay } from '../api/roles.ts';
@@ -48,10 +47,15 @@ const choices = [
 
 type Name = (typeof choices)[number][0];
 
-const valuesOf = (rules: ConversationRules): Record<Name, string> => {
-  const { defaultLevel = '', ...all } = { ...defaultRules, ...rules };
-  return { ...all, defaultLevel, joining: all.listed ? 'open listed' : all.joining };
-};
+const valuesOf = ({ listed, joining, ...rules }: ConversationRules): Record<Name, string> => ({
+  posting: 'all',
+  pinning: 'all',
+  mentionEveryone: 'moderators',
+  reacting: 'all',
+  defaultLevel: '',
+  ...rules,
+  joining: listed ? 'open listed' : (joining ?? 'closed'),
+});
 
 /** What was decided about a group, and a way to decide otherwise. */
 export function Rules({
@@ -95,14 +99,14 @@ export function Rules({
               onChange={({ currentTarget: { value } }) => setValues({ ...values, [name]: value })}
             />
           ))}
-          <NumberInput
+          <TextInput
+            type="number"
             label="Slow mode: seconds between two messages of a member"
             min={0}
-            max={limits.slowModeSeconds}
-            allowDecimal={false}
+            max={21_600}
             value={slowModeSeconds}
             disabled={!may}
-            onChange={(value) => setPause(Number(value) || 0)}
+            onChange={({ currentTarget: { value } }) => setPause(Math.trunc(Number(value)))}
           />
         </Stack>
         {update.error ? <Failed error={update.error} /> : null}

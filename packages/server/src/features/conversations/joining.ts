@@ -10,7 +10,7 @@ import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { parseMetadata } from '../metadata.ts';
 import { decodeCursor, isInteger, keyPage, pageLimit } from '../pages.ts';
-import { wordsOf } from '../words/fold.ts';
+import { wordsOf } from '../fold.ts';
 import { lockForChange, missing, moderates, readable, requireGroup, requireModerator } from './access.ts';
 import type { LockedAccess } from './access.ts';
 import { parseRules, rulesOf } from './rules.ts';
