@@ -1,5 +1,5 @@
 -- The tables of a new store, written by npm run schema from the migrations; do not edit.
--- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69 70 72 73 74 75
+-- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69 70 72 73 74 75 77
 
 CREATE SEQUENCE request_log_no CACHE 1000;
 
@@ -1046,6 +1046,40 @@ CREATE INDEX reports_by_target ON reports USING btree (env, target, seq, kind);
 CREATE INDEX reports_by_user ON reports USING btree (env, usr, head) WHERE usr IS NOT NULL;
 CREATE INDEX reports_by_reporter ON reports USING btree (env, reporter);
 CREATE INDEX reports_ended ON reports USING btree (resolved_at) WHERE resolved_at IS NOT NULL;
+
+CREATE TABLE listed_groups (
+  env integer NOT NULL,
+  conv bigint NOT NULL,
+  members integer NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  CONSTRAINT listed_groups_pkey PRIMARY KEY (conv, env)
+);
+CREATE INDEX listed_groups_by_size ON listed_groups USING btree (env, members DESC, name, conv);
+
+CREATE TABLE listed_words (
+  env integer NOT NULL,
+  word text COLLATE "C" NOT NULL,
+  conv bigint NOT NULL,
+  CONSTRAINT listed_words_pkey PRIMARY KEY (env, word, conv)
+);
+CREATE INDEX listed_words_by_conv ON listed_words USING btree (conv);
+
+CREATE TABLE invite_links (
+  env integer NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  conv bigint NOT NULL,
+  token bytea NOT NULL,
+  uses integer NOT NULL DEFAULT 0,
+  max_uses integer,
+  expires_at timestamp(3) with time zone NOT NULL,
+  created_at timestamp(3) with time zone NOT NULL,
+  creator bigint,
+  CONSTRAINT invite_links_pkey PRIMARY KEY (env, id)
+);
+CREATE UNIQUE INDEX invite_links_by_token ON invite_links USING btree (token, env);
+CREATE INDEX invite_links_by_conv ON invite_links USING btree (conv, created_at);
+CREATE INDEX invite_links_by_creator ON invite_links USING btree (creator) WHERE creator IS NOT NULL;
+CREATE INDEX invite_links_ended ON invite_links USING btree (expires_at);
 
 INSERT INTO store_clock (seen) VALUES (clock_timestamp());
 INSERT INTO store_marks (mark, at) VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 16), clock_timestamp());

@@ -3,7 +3,7 @@ import type { OutboxEntry } from './outbox/storage.ts';
 import type {
   Conversation,
   ConversationListItem,
-  ConversationRules,
+  ConversationRulesChange,
   EventFrame,
   EventRecord,
   Member,
@@ -25,11 +25,13 @@ export interface NewConversation {
   members: string[];
   name?: string;
   metadata?: Record<string, unknown>;
+  /** Of a group. */
+  rules?: ConversationRulesChange;
 }
 export interface ConversationChange {
   name?: string | null;
   metadata?: Record<string, unknown>;
-  rules?: ConversationRules;
+  rules?: ConversationRulesChange;
 }
 export interface Edit {
   text?: string;

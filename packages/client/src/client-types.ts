@@ -6,6 +6,7 @@ import type { Conversations } from './conversations.ts';
 import type { ErrorInfo, ParleyError } from './errors.ts';
 import type { Storage } from './outbox/storage.ts';
 import type { Mentions } from './features/mentions.ts';
+import type { ConversationHandle } from './state/conversation.ts';
 import type { MessageItem } from './state/message-item.ts';
 import type { PresenceApi } from './state/presence.ts';
 import type { UsersApi } from './state/users.ts';
@@ -13,6 +14,7 @@ import type { Store } from './store.ts';
 import type { Followers, FollowersOptions } from './sync/followers.ts';
 import type {
   AckData,
+  ConversationPreview,
   EphemeralFrames,
   FrameData,
   MessageOrTombstone,
@@ -101,6 +103,10 @@ export interface Client {
   readonly blocks: BlocksApi;
   /** Reports what the user sees to those who run the application. Resolves with the same report as long as it is open. */
   report(target: ReportTarget, reason: ReportReason, note?: string): Promise<Report>;
+  /** Joins the group that a link leads to, and opens it. */
+  acceptInvite(token: string): Promise<ConversationHandle>;
+  /** The group that a link leads to. */
+  previewInvite(token: string): Promise<ConversationPreview>;
   readonly presence: PresenceApi;
   readonly users: UsersApi;
   readonly uploads: Uploads;

@@ -246,6 +246,7 @@ export function createClient(options: ClientOptions): Client {
     (await import('./features/client.ts')).extend({
       ...host,
       on,
+      enter: conversations.enter,
       isOn: () => connection.ready,
       onError,
       soon: () => syncer.soon(),
@@ -255,6 +256,7 @@ export function createClient(options: ClientOptions): Client {
     }),
   );
   const extend = (run: (it: ClientExtension) => void): void => void extension.bind().then(run).catch(onError);
+  extension.lend(conversations, 'join discover');
   let unwake: (() => void) | null = null;
 
   /** sdk#procedure: `connected` when it resolves. */
@@ -429,57 +431,63 @@ export function createClient(options: ClientOptions): Client {
     return connection.request('message.send', d);
   }
 
-  return {
-    get state() {
-      return connection.state;
-    },
-    get userId() {
-      return me;
-    },
-    get features() {
-      return features;
-    },
-    stateStore,
-    conversations,
-    mentions: extension.store('mentions', { items: [], hasMore: false, status: 'loading' }, 'load loadMore'),
-    blocks: extension.store('blocks', [], 'add remove'),
-    report: (...args) => extension.bind().then(({ report }) => report(...args)),
-    presence,
-    users,
-    uploads,
-    push: { add: api.addPushDevice, remove: api.removePushDevice },
-    on,
-    wire: {
-      request: (t, d, ms) => connection.request(t, d, ms),
-      http: (...args) => http.call(...args),
-      session: () => session,
-    },
-    connect: () =>
-      new Promise((resolve, reject) => {
-        if (connection.state === 'connected') return resolve();
-        // After a `disconnect` the next `connect` decides: React's StrictMode connects, disconnects and connects again.
-        const off = events.on('state', ({ state, error }) => {
-          if (state === 'connected') resolve();
-          else if (state === 'failed') reject(error!);
-          else return;
-          off();
-        });
-        unwake ??= (options.wake ?? browserWake)(() => connection.wake());
-        // Unsent messages are shown before the first hello if the token names the user.
-        tokens.get().then(
-          (token) => {
-            const user = tokenUser(token);
-            if (user !== null && me === null) return openUser(user);
-          },
-          () => {},
-        );
-        connection.start();
-      }),
-    disconnect: () => {
-      unwake?.();
-      unwake = null;
-      connection.stop();
-      onLost(1000);
-    },
-  };
+  return extension.lend<Client>(
+    {
+      get state() {
+        return connection.state;
+      },
+      get userId() {
+        return me;
+      },
+      get features() {
+        return features;
+      },
+      stateStore,
+      conversations,
+      mentions: extension.store(
+        'mentions',
+        { items: [], hasMore: false, status: 'loading' },
+        'load loadMore',
+      ),
+      blocks: extension.store('blocks', [], 'add remove'),
+      presence,
+      users,
+      uploads,
+      push: { add: api.addPushDevice, remove: api.removePushDevice },
+      on,
+      wire: {
+        request: (t, d, ms) => connection.request(t, d, ms),
+        http: (...args) => http.call(...args),
+        session: () => session,
+      },
+      connect: () =>
+        new Promise((resolve, reject) => {
+          if (connection.state === 'connected') return resolve();
+          // After a `disconnect` the next `connect` decides: React's StrictMode connects, disconnects and connects again.
+          const off = events.on('state', ({ state, error }) => {
+            if (state === 'connected') resolve();
+            else if (state === 'failed') reject(error!);
+            else return;
+            off();
+          });
+          unwake ??= (options.wake ?? browserWake)(() => connection.wake());
+          // Unsent messages are shown before the first hello if the token names the user.
+          tokens.get().then(
+            (token) => {
+              const user = tokenUser(token);
+              if (user !== null && me === null) return openUser(user);
+            },
+            () => {},
+          );
+          connection.start();
+        }),
+      disconnect: () => {
+        unwake?.();
+        unwake = null;
+        connection.stop();
+        onLost(1000);
+      },
+    } as Client,
+    'report acceptInvite previewInvite',
+  );
 }

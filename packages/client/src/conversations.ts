@@ -1,4 +1,5 @@
 import type { Api, NewConversation } from './api.ts';
+import type { DiscoverPage } from './features/joining.ts';
 import type { Draft } from './outbox/storage.ts';
 import type { ConversationList, ConversationListSnapshot } from './state/conversation-list.ts';
 import type { ConversationHandle } from './state/conversation.ts';
@@ -39,19 +40,25 @@ export class Conversations implements Store<ConversationListSnapshot> {
   }
 
   /** Opens the conversation that was created, or the existing one. `close` the handle as if `open` had returned it. */
-  create = async (body: NewConversation): Promise<ConversationHandle> => {
-    const conversation = await this.#o.api.createConversation(body);
-    if (!this.#o.list.item(conversation.id)) {
-      this.#o.list.markStale(conversation.id);
+  create = async (body: NewConversation): Promise<ConversationHandle> =>
+    this.enter((await this.#o.api.createConversation(body)).id);
+  /** @internal Opens one that the list may not know yet. */
+  enter = (id: string): ConversationHandle => {
+    if (!this.#o.list.item(id)) {
+      this.#o.list.markStale(id);
       this.#o.soon();
     }
-    return this.open(conversation.id);
+    return this.open(id);
   };
+  /** Joins a group whose rule `joining` is `open`, and opens it. `close` the handle as if `open` had returned it. */
+  declare join: (conversationId: string) => Promise<ConversationHandle>;
+  /** Listed groups: all, or those with these words in their name; the last word may be the beginning of one. */
+  declare discover: (q?: string, cursor?: string) => Promise<DiscoverPage>;
   createDirect = (userId: string): Promise<ConversationHandle> =>
     this.create({ type: 'direct', members: [userId] });
   createGroup = (
     members: string[],
-    rest: { name?: string; metadata?: Record<string, unknown> } = {},
+    rest: Omit<NewConversation, 'type' | 'members'> = {},
   ): Promise<ConversationHandle> => this.create({ type: 'group', members, ...rest });
 
   loadMore = (): Promise<void> => {

@@ -19,6 +19,8 @@ export type { Mentions, MentionsSnapshot } from './features/mentions.ts';
 export type { MessageItem } from './state/message-item.ts';
 export type { PinsSnapshot } from './features/pins.ts';
 export type { RestrictOptions } from './features/moderation.ts';
+export type { Action, NewInvite, Rules } from './features/rules.ts';
+export type { DiscoverPage } from './features/joining.ts';
 export type { ReactorsPage } from './features/reactions.ts';
 export type { PresenceApi } from './state/presence.ts';
 export type { UsersApi } from './state/users.ts';
@@ -39,12 +41,16 @@ export type {
   Attachment,
   Conversation as ConversationRecord,
   ConversationListItem,
+  ConversationPreview,
   ConversationRules,
+  ConversationRulesChange,
   ErrorCode,
+  InviteLink,
   Member,
   Mention,
   Message,
   MessageOrTombstone,
+  NewInviteLink,
   NewPoll,
   Poll,
   NotificationLevel,

@@ -1,6 +1,6 @@
 import type { SocketLike } from '../src/connection/connection.ts';
 import type { Clock } from '../src/clock.ts';
-import type { EventFrame, Message, MessageOrTombstone } from '../src/types.ts';
+import type { ConversationRules, EventFrame, Message, MessageOrTombstone } from '../src/types.ts';
 
 interface Conv {
   id: string;
@@ -161,12 +161,15 @@ export class FakeServer {
     conv.name = name;
     this.#event(conv, 'conversation.updated', { changes: { name }, actorId: null });
   }
+  setRules(cid: string, rules: ConversationRules): void {
+    this.#event(this.conversations.get(cid)!, 'conversation.updated', { changes: { rules }, actorId: null });
+  }
   addMember(cid: string, userId: string): void {
     const conv = this.conversations.get(cid)!;
     const lastReadSeq = conv.events.length + 1;
     conv.members.set(userId, { role: 'member', lastReadSeq, lastDeliveredSeq: 0, muted: false, activeAt: 0 });
     this.#removed.get(userId)?.delete(cid);
-    this.#event(conv, 'member.added', { userIds: [userId], userId, actorId: null });
+    this.#event(conv, 'member.added', { userIds: [userId], userId, actorId: null, via: 'added' });
   }
   removeMember(cid: string, userId: string): void {
     const conv = this.conversations.get(cid)!;

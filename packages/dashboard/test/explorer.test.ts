@@ -44,8 +44,16 @@ describe('the explorer', () => {
       .getByText('The arm wobbles.')
       .waitFor();
 
-    await page.goBack();
-    await page.goBack();
+    await page.getByRole('tab', { name: 'Rules' }).click();
+    await page.getByLabel('Who writes').selectOption('Owners and moderators');
+    await page.getByLabel('Who joins').selectOption('Everybody, and everybody finds it');
+    await page.getByRole('button', { name: 'Save the rules' }).click();
+    await page.getByText('Saved.').waitFor();
+    await page.reload();
+    assert.equal(await page.getByLabel('Who writes').inputValue(), 'moderators');
+    assert.equal(await page.getByLabel('Who joins').inputValue(), 'open listed');
+
+    for (let i = 0; i < 3; i++) await page.goBack();
     await page.getByRole('heading', { name: 'Conversations', level: 1 }).waitFor();
 
     await page.keyboard.press('Control+K');
@@ -55,7 +63,13 @@ describe('the explorer', () => {
     await page.getByRole('heading', { name: 'Ines Rocha', level: 1 }).waitFor();
 
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
-    for (const action of ['users.upsert', 'conversations.create', 'members.add', 'messages.send'])
+    for (const action of [
+      'users.upsert',
+      'conversations.create',
+      'members.add',
+      'messages.send',
+      'conversations.update',
+    ])
       await page.getByRole('cell', { name: action, exact: true }).first().waitFor();
     assert.deepEqual(problems.splice(0), []);
   });

@@ -3,7 +3,8 @@ import type { Static } from 'typebox';
 import { nullable, open, optional, Seq, Timestamp } from './schemas/common.ts';
 import { ownVotes, Poll } from './schemas/polls.ts';
 import { reactionChanges, reactionCounts } from './schemas/reactions.ts';
-import { Conversation, ConversationRules, MessageOrTombstone, Role } from './schemas/resources.ts';
+import { Conversation, MessageOrTombstone, Role } from './schemas/resources.ts';
+import { ConversationRules, Via } from './schemas/rules.ts';
 
 const userId = Type.String({ minLength: 1 });
 const actorId = nullable(userId);
@@ -46,7 +47,7 @@ export const socketEvents = {
   }),
   'message.pinned': open({ id: Type.String(), pinned: Type.Boolean(), actorId, at: Timestamp }),
   'message.enriched': open({ id: Type.String(), poll: optional(Poll) }),
-  'member.added': open({ userIds: Type.Array(userId), userId, actorId }),
+  'member.added': open({ userIds: Type.Array(userId), userId, actorId, via: Via }),
   'member.removed': open({ userId, actorId, reason, banned: optional(banned) }),
   'member.updated': open({ userId, role: Role, actorId }),
   'conversation.created': open({ conversation: Conversation }),

@@ -18,6 +18,7 @@ export const idPrefixes = {
   accountSession: 'sess_',
   passkey: 'pk_',
   invitation: 'inv_',
+  inviteLink: 'lnk_',
 } as const;
 export type IdKind = keyof typeof idPrefixes;
 

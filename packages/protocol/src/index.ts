@@ -23,6 +23,7 @@ export * from './schemas/reactions.ts';
 export * from './schemas/reports.ts';
 export * from './schemas/resources.ts';
 export * from './schemas/restrictions.ts';
+export * from './schemas/rules.ts';
 export * from './schemas/storage.ts';
 export * from './schemas/webhooks.ts';
 export * from './schemas/words.ts';

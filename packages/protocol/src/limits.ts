@@ -48,6 +48,10 @@ export const limits = {
   blocksPerUser: 1_000,
   restrictionReasonCharacters: 500,
   slowModeSeconds: 21_600,
+  /** joining#links. */
+  invitesPerConversation: 20,
+  inviteUses: 10_000,
+  inviteSeconds: { min: 60, max: 2_592_000, default: 604_800 },
   /** Of all word lists of an environment together. */
   words: 5_000,
   wordLists: 10,
@@ -130,6 +134,8 @@ export const rateLimits = {
   upload: { perMinute: 30 },
   reaction: { perSecond: 5, burst: 20 },
   report: { perMinute: 10 },
+  /** Tries to join groups. */
+  join: { max: 60, windowMs: 3_600_000 },
   coldHistory: { perSecond: 50, burst: 50 },
   /** Connecting to the database of one slot because somebody asked: to test, migrate or promote it. */
   slotTries: { perMinute: 60 },

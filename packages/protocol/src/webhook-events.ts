@@ -7,6 +7,7 @@ import { reactionChanges, reactionCounts } from './schemas/reactions.ts';
 import { ReportStatus, reportTarget } from './schemas/reports.ts';
 import { Conversation, Message } from './schemas/resources.ts';
 import { RestrictionKind } from './schemas/restrictions.ts';
+import { Via } from './schemas/rules.ts';
 
 const conversationId = Type.String({ pattern: '^conv_' });
 const messageId = Type.String({ pattern: '^msg_' });
@@ -36,7 +37,7 @@ export const webhookEvents = {
   'conversation.created': open({ conversation: Conversation }),
   'conversation.updated': open({ conversation: Conversation, changes: Changes }),
   'conversation.deleted': open({ conversationId }),
-  'member.added': open({ conversationId, seq: Seq, userIds: Type.Array(userId), actorId }),
+  'member.added': open({ conversationId, seq: Seq, userIds: Type.Array(userId), actorId, via: Via }),
   'member.removed': open({
     conversationId,
     seq: Seq,

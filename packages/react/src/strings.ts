@@ -119,6 +119,8 @@ export interface Strings {
   charactersLeft(n: number): string;
   editConflict: string;
   removed: string;
+  /** In a group in which members only read. */
+  onlyModerators: string;
   typing(names: readonly string[]): string;
   /** In the row of a direct conversation, which has the name already. */
   typingHere: string;
@@ -255,6 +257,7 @@ export const english: Strings = {
   charactersLeft: (n) => `${n} characters left`,
   editConflict: 'Somebody changed this message meanwhile.',
   removed: 'You are no longer in this conversation.',
+  onlyModerators: 'Only moderators can write here.',
   typing: (names) =>
     names.length === 1
       ? `${names[0]} is typing`

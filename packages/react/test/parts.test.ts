@@ -55,6 +55,9 @@ describe('the parts of the kit', () => {
       await receipt.filter({ hasText: `Read by ${i + 1}` }).waitFor();
     }
     await row(other, 'Packing table').locator('.parley-receipt[data-state=read]').waitFor();
+    // Where only moderators write, the composer says so.
+    await other.evaluate(`story.setRules('conv_packing', { posting: 'moderators' })`);
+    await other.locator('.parley-composer', { hasText: 'Only moderators can write here.' }).waitFor();
     await other.context().close();
   });
 

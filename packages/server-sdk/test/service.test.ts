@@ -108,7 +108,17 @@ test('server SDK: every method, against the real service, with a webhook that ve
     assert.ok((await parley.polls.close(asked.id)).poll?.closedAt);
     await assert.rejects(parley.polls.close(asked.id), { code: 'state_conflict', status: 409 });
     assert.equal(await messages.delete(asked.id, { hard: true }), undefined);
-    const { blocks, restrictions, wordLists } = parley;
+    const { blocks, restrictions, wordLists, invites } = parley;
+    await conversations.update(conv.id, { rules: { joining: 'open', listed: true } });
+    const found: string[] = [];
+    for await (const { id } of conversations.discover({ q: 'two' })) found.push(id);
+    assert.ok(found.includes(conv.id));
+    const link = await invites.create(conv.id, { maxUses: 2 });
+    assert.deepEqual(
+      (await invites.list(conv.id)).data.map(({ id, uses }) => [id, uses]),
+      [[link.id, 0]],
+    );
+    assert.equal(await invites.delete(conv.id, link.id), undefined);
     assert.equal((await blocks.add('bob', { byUserId: 'ann' })).userId, 'bob');
     for await (const { userId } of blocks.list({ userId: 'ann' })) assert.equal(userId, 'bob');
     assert.equal(await blocks.remove('bob', { byUserId: 'ann' }), undefined);

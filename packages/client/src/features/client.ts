@@ -2,10 +2,12 @@ import type { Clock } from '../clock.ts';
 import type { ParleyError } from '../errors.ts';
 import type { CallOptions } from '../http.ts';
 import type { ConversationList } from '../state/conversation-list.ts';
+import type { ConversationHandle } from '../state/conversation.ts';
 import type { MessageItem } from '../state/message-item.ts';
 import type { ReportTarget } from '../client-types.ts';
-import type { EphemeralFrames, Notifications, Report, ReportReason } from '../types.ts';
+import type { ConversationPreview, EphemeralFrames, Notifications, Report, ReportReason } from '../types.ts';
 import type { BlocksFeature } from './blocks.ts';
+import type { DiscoverPage, JoiningHost } from './joining.ts';
 import type { Mentions, MentionsHost } from './mentions.ts';
 
 /**
@@ -13,7 +15,7 @@ import type { Mentions, MentionsHost } from './mentions.ts';
  * first uses one, or when the user has changed something of its own.
  */
 
-export interface ClientExtensionHost extends Omit<MentionsHost, 'isBlocked'> {
+export interface ClientExtensionHost extends Omit<MentionsHost, 'isBlocked'>, JoiningHost {
   clock: Clock;
   list: ConversationList;
   /** Those that are on; null before the first `hello`. */
@@ -47,9 +49,17 @@ export function extend(host: ClientExtensionHost) {
       .then((of) => of.load())
       .catch(host.onError);
 
+  const joining = async () => (await import('./joining.ts')).bindJoining(host);
+
   return {
     blocks,
     isBlocked,
+    join: async (cid: string): Promise<ConversationHandle> => (await joining()).join(cid),
+    acceptInvite: async (token: string): Promise<ConversationHandle> => (await joining()).acceptInvite(token),
+    previewInvite: async (token: string): Promise<ConversationPreview> =>
+      (await joining()).previewInvite(token),
+    discover: async (q?: string, cursor?: string): Promise<DiscoverPage> =>
+      (await joining()).discover(q, cursor),
     mentions: async (): Promise<Mentions> =>
       (await import('./mentions.ts')).bindMentions({ ...host, isBlocked }),
 

@@ -10,6 +10,7 @@ import { changeMessage } from './changes.ts';
 import type { ModerationFeature, RestrictOptions } from './moderation.ts';
 import type { PinsFeature, PinsSnapshot } from './pins.ts';
 import type { ReactionsFeature, ReactorsPage } from './reactions.ts';
+import type { Action, Rules, RulesFeature } from './rules.ts';
 import type { SendableConversation, SendableHost } from './sendable.ts';
 
 /** What extensions do with an open conversation. It is loaded when somebody first uses one, and loads that one alone. */
@@ -27,6 +28,7 @@ export interface ExtensionHost extends SendableHost {
 export interface ExtendedConversation extends SendableConversation {
   /** An answer of the server, for all that shows messages. */
   tell(what: Told): void;
+  loadMembers(): Promise<readonly Member[]>;
 }
 
 export interface Extension {
@@ -42,6 +44,13 @@ export interface Extension {
   ban(userId: string, options?: RestrictOptions): Promise<Restriction>;
   unrestrict(userId: string): Promise<void>;
   restrictions(): Promise<Restriction[]>;
+  setRules: RulesFeature['setRules'];
+  createInvite: RulesFeature['createInvite'];
+  invites: RulesFeature['invites'];
+  revokeInvite: RulesFeature['revokeInvite'];
+  can: RulesFeature['can'];
+  rules(): Promise<Store<Rules>>;
+  allowed(): Promise<Store<readonly Action[]>>;
   mute(muted?: boolean): Promise<void>;
   unmute(): Promise<void>;
   setLevel(level: NotificationLevel, options?: { until?: Date | string }): Promise<void>;
@@ -98,9 +107,14 @@ export function extend(
     await host.http(muted ? 'PUT' : 'DELETE', `${path}/mute`);
     // The frame `personal` says which level holds after unmuting; without a socket the next sync does.
     if (list.item(id)?.muted === muted) return;
-    const level = muted ? 'none' : list.defaultLevel;
+    const level = muted ? 'none' : (list.item(id)?.rules?.defaultLevel ?? list.defaultLevel);
     list.level({ conversationId: id, level, until: null, muted });
     list.markStale(id);
+  }
+  let rules: RulesFeature | undefined;
+  async function ruling(): Promise<RulesFeature> {
+    const { bindRules } = await import('./rules.ts');
+    return (rules ??= bindRules(host, conversation));
   }
   const moderating = async (): Promise<ModerationFeature> =>
     (await import('./moderation.ts')).bindModeration(host, id);
@@ -118,6 +132,13 @@ export function extend(
     ban: async (userId, options) => (await moderating()).restrict(userId, 'ban', options),
     unrestrict: async (userId) => (await moderating()).unrestrict(userId),
     restrictions: async () => (await moderating()).restrictions(),
+    setRules: async (change) => (await ruling()).setRules(change),
+    createInvite: async (options) => (await ruling()).createInvite(options),
+    invites: async () => (await ruling()).invites(),
+    revokeInvite: async (inviteId) => (await ruling()).revokeInvite(inviteId),
+    can: async (action) => (await ruling()).can(action),
+    rules: async () => (await ruling()).rules,
+    allowed: async () => (await ruling()).allowed(),
 
     mute,
     unmute: () => mute(false),

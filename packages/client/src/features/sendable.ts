@@ -3,7 +3,7 @@ import { Value } from '../store.ts';
 import type { Store } from '../store.ts';
 import type { ConversationRules, Member } from '../types.ts';
 
-/** From when on the user may send again: slow mode and silences. It is loaded when somebody first asks. */
+/** From when on the user may send again: slow mode, silences, and groups in which only moderators write. It is loaded when somebody first asks. */
 
 interface Sent {
   conversationId: string;
@@ -57,7 +57,8 @@ function follow(host: SendableHost): Value<ReadonlyMap<string, number>> {
     set(conversationId ?? '', kind === 'silence' ? end : 0);
   });
   host.on('failed', ({ conversationId, error }) => {
-    if (error?.code === 'restricted')
+    // Where only moderators write the rule says so, and it may change.
+    if (error?.code === 'restricted' && host.list.item(conversationId)?.rules?.posting === undefined)
       set(conversationId, host.clock.now() + (error.retryAfterMs ?? Infinity));
   });
   host.on('sent', ({ conversationId }) => {
@@ -76,12 +77,14 @@ export function bindSendable(host: SendableHost, conversation: SendableConversat
   const { id, messages, members } = conversation;
   const silences = follow(host);
 
-  /** 0 if slow mode does not make the user wait. */
-  function slowUntil(): number {
-    const pause = host.list.item(id)?.rules?.slowModeSeconds ?? 0;
+  /** 0 if the rules of the group do not make the user wait. */
+  function ruledUntil(): number {
+    const { slowModeSeconds: pause = 0, posting } = host.list.item(id)?.rules ?? {};
     const me = host.me();
     const role = members.get().find((m) => m.userId === me)?.role ?? 'member';
-    if (pause === 0 || role !== 'member') return 0;
+    if (role !== 'member') return 0;
+    if (posting === 'moderators') return Infinity;
+    if (pause === 0) return 0;
     const last = messages
       .get()
       .items.filter((m) => m.senderId === me && m.status === 'sent')
@@ -92,7 +95,7 @@ export function bindSendable(host: SendableHost, conversation: SendableConversat
   return {
     get: () => {
       const ends = silences.get();
-      const at = Math.max(slowUntil(), ends.get(id) ?? 0, ends.get('') ?? 0);
+      const at = Math.max(ruledUntil(), ends.get(id) ?? 0, ends.get('') ?? 0);
       return at > host.clock.now() ? at : null;
     },
     subscribe: (listener) => {

@@ -201,7 +201,7 @@ export class ConversationList {
     let head = this.#heads.get(cid);
     if (e === 'conversation.created' && (!head || seq > head.lastSeq)) {
       head ??= this.#add(cid, seq, false);
-      const { id, type, name, metadata, createdAt, members } = d.conversation;
+      const { id, type, name, metadata, createdAt, members, rules } = d.conversation;
       head.item ??= {
         id,
         type,
@@ -212,10 +212,11 @@ export class ConversationList {
         unreadCount: 0,
         lastReadSeq: 0,
         muted: false,
-        level: this.defaultLevel,
+        level: rules?.defaultLevel ?? this.defaultLevel,
         lastMessage: null,
         lastMessageAt: null,
         lastActivityAt: this.#o.now(),
+        ...(rules && { rules }),
         ...(type === 'direct' ? { members } : {}),
       };
       if (seq > 1) this.#doubt(cid); // A direct conversation that was restored already has events.
@@ -275,7 +276,11 @@ export class ConversationList {
         break;
       case 'conversation.updated': {
         const { name, metadata, rules } = d.changes;
-        if (rules !== undefined) changed.rules = rules;
+        if (rules) {
+          // Only the server knows whether the user chose its level.
+          if (rules.defaultLevel !== item?.rules?.defaultLevel) this.#doubt(cid);
+          changed.rules = rules;
+        }
         if (name !== undefined) changed.name = name;
         if (metadata !== undefined) changed.metadata = metadata;
         break;

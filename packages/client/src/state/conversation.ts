@@ -3,6 +3,7 @@ import { asError, isGone, ParleyError } from '../errors.ts';
 import type { ErrorInfo } from '../errors.ts';
 import type { Extension, ExtensionHost } from '../features/conversation.ts';
 import type { PinsSnapshot } from '../features/pins.ts';
+import type { Action, Rules } from '../features/rules.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { Draft } from '../outbox/storage.ts';
 import { Derived, Lazy } from '../store.ts';
@@ -56,7 +57,7 @@ const pageSize = 50;
 const maxKeys = 1_000;
 /** Methods that load the module in which they are. */
 const extensions =
-  'react unreact reactors vote closePoll pin unpin setRole silence ban unrestrict restrictions mute unmute setLevel';
+  'react unreact reactors vote closePoll pin unpin setRole silence ban unrestrict restrictions mute unmute setLevel setRules createInvite invites revokeInvite can';
 
 /** An open conversation: its window follows the stream until `close`. */
 export class ConversationHandle {
@@ -68,6 +69,10 @@ export class ConversationHandle {
   readonly pins: Store<PinsSnapshot>;
   /** From when on the user may send again (slow mode, a silence), in milliseconds; Infinity: never. Null: now, as far as is known. */
   readonly sendableAt: Store<number | null>;
+  /** The rules of the group; empty until they are loaded, which happens when somebody first looks. */
+  readonly rules: Store<Rules>;
+  /** What the user may do here; nothing until that is known. */
+  readonly allowed: Store<readonly Action[]>;
   #host: ConversationHost;
   #window: MessageWindow;
   #gap: GapRepair<EventFrame>;
@@ -99,6 +104,8 @@ export class ConversationHandle {
     this.#extension.lend(this, extensions);
     this.pins = this.#extension.store('pins', { items: [], status: 'loading' });
     this.sendableAt = this.#extension.store('sendable', null);
+    this.rules = this.#extension.store('rules', {} as Rules);
+    this.allowed = this.#extension.store('allowed', []);
     this.#gap = new GapRepair({
       clock: host.clock,
       random: host.random,
@@ -214,6 +221,15 @@ export class ConversationHandle {
   declare unrestrict: Extension['unrestrict'];
   /** Who is banned or silenced here. */
   declare restrictions: Extension['restrictions'];
+  /** Changes the rules that are given; for owners. */
+  declare setRules: Extension['setRules'];
+  /** Makes a link by which users join, whose token is shown once; for owners and moderators. */
+  declare createInvite: Extension['createInvite'];
+  /** The links that work. */
+  declare invites: Extension['invites'];
+  declare revokeInvite: Extension['revokeInvite'];
+  /** Whether the user may do it, by its role and the rules. */
+  declare can: Extension['can'];
   async leave(): Promise<void> {
     const me = this.#host.me();
     if (me === null) throw new ParleyError('disconnected');

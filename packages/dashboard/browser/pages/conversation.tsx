@@ -14,17 +14,19 @@ import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { Members } from './conversation-members.tsx';
 import { Messages } from './conversation-messages.tsx';
+import { Rules } from './conversation-rules.tsx';
 
 export function ConversationPage({ conversationId }: { conversationId: string }): ReactNode {
   const conversation = useCall('conversations.get', { conversationId });
   const [view, setView] = useFilter('view');
   const mayRead = useMay('messages.list');
-  const shown = mayRead && view !== '' ? view : 'members';
   const nameOf = useNames(conversation.data?.members.map(({ userId }) => userId) ?? []);
   if (conversation.error)
     return <Failed error={conversation.error} retry={() => void conversation.refetch()} />;
   if (!conversation.data) return <Loading what="the conversation" />;
-  const { id, name, type, lastSeq, createdAt, deletedAt, metadata } = conversation.data;
+  const { id, name, type, lastSeq, createdAt, deletedAt, metadata, rules = {} } = conversation.data;
+  const isGroup = type === 'group' && deletedAt === undefined;
+  const shown = (view === 'rules' ? isGroup : mayRead && view !== '') ? view : 'members';
   const members = conversation.data.members.map(({ userId }) => userId);
   return (
     <Page
@@ -46,13 +48,10 @@ export function ConversationPage({ conversationId }: { conversationId: string })
           <Tabs.Tab value="members">Members {members.length}</Tabs.Tab>
           {mayRead ? <Tabs.Tab value="messages">Messages</Tabs.Tab> : null}
           {mayRead ? <Tabs.Tab value="events">Events</Tabs.Tab> : null}
+          {isGroup ? <Tabs.Tab value="rules">Rules</Tabs.Tab> : null}
         </Tabs.List>
         <Tabs.Panel value="members" pt="md">
-          <Members
-            conversationId={conversationId}
-            lastSeq={lastSeq}
-            group={type === 'group' && deletedAt === undefined}
-          />
+          <Members conversationId={conversationId} lastSeq={lastSeq} group={isGroup} />
         </Tabs.Panel>
         <Tabs.Panel value="messages" pt="md">
           <Messages conversationId={conversationId} members={members} deleted={deletedAt !== undefined} />
@@ -60,6 +59,11 @@ export function ConversationPage({ conversationId }: { conversationId: string })
         <Tabs.Panel value="events" pt="md">
           <Events conversationId={conversationId} lastSeq={lastSeq} />
         </Tabs.Panel>
+        {isGroup ? (
+          <Tabs.Panel value="rules" pt="md">
+            <Rules conversationId={conversationId} rules={rules} />
+          </Tabs.Panel>
+        ) : null}
       </Tabs>
       <Facts
         label="Conversation"

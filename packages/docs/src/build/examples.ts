@@ -37,6 +37,8 @@ export const examples: Record<string, Example> = {
     body: { kind: 'silence', until: '2030-01-01T00:00:00Z', reason: 'Please calm down.' },
   },
   'restrictions.remove': { ids: { userId: 'bob' } },
+  'invites.create': { body: { maxUses: 10, expiresIn: 86_400 } },
+  'conversations.discover': { query: { q: 'birds' } },
   'users.silence': { ids: { userId: 'bob' }, body: { until: null, reason: 'spam' } },
   'users.unsilence': { ids: { userId: 'bob' } },
   'wordLists.set': {

@@ -44,6 +44,7 @@ export const guides: Group<Guide>[] = [
       guide('polls', 'Polls'),
       guide('mentions', 'Mentions and notifications'),
       guide('moderation', 'Moderation'),
+      guide('joining', 'Groups that people can join'),
       guide('offline', 'Offline and outbox'),
       guide('react', 'React kit'),
       guide('pins', 'Pins'),

@@ -14,12 +14,12 @@ import {
 import {
   Conversation,
   ConversationListItem,
-  ConversationRulesChange,
   ConversationType,
   ExplorerConversation,
   Member,
   Role,
 } from '../schemas/resources.ts';
+import { ConversationRulesChange } from '../schemas/rules.ts';
 import { operation, pageCost, table } from './define.ts';
 
 const tag = 'Conversations';
@@ -41,7 +41,7 @@ const memberTag = 'Members';
 export const conversationsOperations = table(
   operation('conversations.create', 'POST /v1/conversations', {
     summary: 'Create a conversation; a direct one is idempotent by its pair',
-    text: 'Direct: exactly two members; asking again for the same two gives the conversation that exists (200). Group: 1 to 500 members with the owner. A client becomes a member, and the owner of a group; which ones it may create is the setting `clientConversationCreation`. A server may name users who do not exist yet, a client may not. Members get the event `conversation.created`.',
+    text: 'Direct: exactly two members; asking again for the same two gives the conversation that exists (200). Group: 1 to 500 members with the owner. A client becomes a member, and the owner of a group; which ones it may create is the setting `clientConversationCreation`. A server may name users who do not exist yet, a client may not. A group may have `rules` from the start. Members get the event `conversation.created`.',
     tag,
     callers: all,
     permission: 'explorer.write',
@@ -51,6 +51,7 @@ export const conversationsOperations = table(
       name: optional(nullable(Name)),
       metadata: optional(Metadata),
       ownerId: optional(UserId),
+      rules: optional(ConversationRulesChange),
     },
     statuses: [201, 200],
     response: Conversation,
@@ -106,9 +107,10 @@ export const conversationsOperations = table(
 
   operation('conversations.update', 'PATCH /v1/conversations/{conversationId}', {
     summary: 'Change name, metadata or rules (owner, server)',
-    text: 'Only what is given changes, also of `rules`, which groups have: `slowModeSeconds` lets each member send one message in that time; earlier ones are `429 rate_limited` with the rest. Owners, moderators and servers are exempt. Members get `conversation.updated` with just the changed fields.',
+    text: 'Only what is given changes, also of `rules`, which groups have. `slowModeSeconds` lets each member send one message in that time; earlier ones are `429 rate_limited` with the rest. Where `posting` is for moderators, others are `403 restricted`. Servers are bound by no rule, owners and moderators by `reacting` alone. Members get `conversation.updated` with just the changed fields.',
     tag,
-    callers: both,
+    callers: all,
+    permission: 'explorer.write',
     params,
     body: {
       name: optional(nullable(Name)),

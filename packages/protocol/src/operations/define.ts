@@ -20,7 +20,7 @@ export type Plane = 'tenant' | 'control';
  */
 export type Scope = 'environment' | 'organization' | 'organizations' | 'account';
 /** Which limit a call counts against, besides its caller's own (plans#rates). */
-export type RateClass = 'request' | 'send' | 'upload' | 'reaction' | 'report';
+export type RateClass = 'request' | 'send' | 'upload' | 'reaction' | 'report' | 'join';
 export type Format = 'application/json' | 'application/jsonl' | 'text/csv';
 export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
 

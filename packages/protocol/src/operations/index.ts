@@ -4,6 +4,7 @@ import { blocksOperations } from './blocks.ts';
 import { callsOperations } from './calls.ts';
 import { conversationsOperations } from './conversations.ts';
 import { environmentsOperations } from './environments.ts';
+import { joiningOperations } from './joining.ts';
 import { logsOperations } from './logs.ts';
 import { mentionsOperations } from './mentions.ts';
 import { messagesOperations } from './messages.ts';
@@ -33,6 +34,7 @@ export const operations = {
   ...mentionsOperations,
   ...blocksOperations,
   ...restrictionsOperations,
+  ...joiningOperations,
   ...wordsOperations,
   ...reportsOperations,
   ...webhooksOperations,

@@ -29,6 +29,7 @@ const figures = {
   reports: count('Reports made (about)'),
   newUsers: count('Users created'),
   conversations: count('Conversations created'),
+  joins: count('Users who joined a group by themselves, or by a link'),
   peakConnections: count('Most sockets open at one moment, on all nodes together (about)'),
   socketsOpened: count('Sockets that logged in (about)'),
   apiRequests: count('REST requests (about)'),

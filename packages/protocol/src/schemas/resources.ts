@@ -1,10 +1,11 @@
 import Type from 'typebox';
 import type { Static } from 'typebox';
 import { limits } from '../limits.ts';
-import { closed, nullable, open, optional, Seq, Timestamp } from './common.ts';
+import { nullable, open, optional, Seq, Timestamp } from './common.ts';
 import { Poll } from './polls.ts';
 import { Mention, NotificationLevel } from './mentions.ts';
 import { Reactions } from './reactions.ts';
+import { ConversationRules } from './rules.ts';
 
 /** messages#fields: resources as the service sends them. */
 
@@ -29,21 +30,6 @@ export const Role = Type.Union([Type.Literal('owner'), Type.Literal('moderator')
 export type Role = Static<typeof Role>;
 
 export const ConversationType = Type.Union([Type.Literal('direct'), Type.Literal('group')]);
-
-const rules = {
-  slowModeSeconds: optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: limits.slowModeSeconds,
-      description: 'A member sends at most one message in this time; 0: as many as it likes',
-    }),
-  ),
-};
-/** conversations#rules: only those that differ from the default. */
-export const ConversationRules = open(rules, 'ConversationRules');
-export type ConversationRules = Static<typeof ConversationRules>;
-/** Only what changes. */
-export const ConversationRulesChange = closed(rules);
 
 export const Conversation = open(
   {

@@ -18,6 +18,8 @@ export { useMentions, useNotificationLevel } from './mentions.ts';
 export type { MentionsView, NotificationLevelView } from './mentions.ts';
 export { useBlocks } from './blocks.ts';
 export type { BlocksView } from './blocks.ts';
+export { useCan, useDiscover, useRules } from './rules.ts';
+export type { DiscoverView } from './rules.ts';
 export { useReactions } from './reactions.ts';
 export type { ReactionsView } from './reactions.ts';
 export { useReadState, useReceipt } from './reading.ts';

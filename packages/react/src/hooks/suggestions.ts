@@ -31,11 +31,13 @@ export function useSuggestions(id: string, query: string | null): readonly Sugge
   const client = useClient();
   const isOn = query !== null && client.features?.includes('mentions') !== false;
   const members = useMembers(isOn ? id : null);
-  const group = useConversationItem(id)?.type === 'group';
+  const item = useConversationItem(id);
+  const group = item?.type === 'group';
+  const all = item?.rules?.mentionEveryone === 'all';
   const users = useStore(client.users.store, noUsers);
   return useMemo(
-    () => (isOn ? find(client, members, group, query) : []),
-    [isOn, client, members, group, query, users],
+    () => (isOn ? find(client, members, group, all, query) : []),
+    [isOn, client, members, group, all, query, users],
   );
 }
 
@@ -43,13 +45,15 @@ function find(
   client: Client,
   members: ReturnType<typeof useMembers>,
   group: boolean,
+  /** Every member may mention everyone. */
+  all: boolean,
   query: string,
 ): readonly Suggestion[] {
   const wanted = query.toLowerCase();
   const found: Suggestion[] = [];
   for (const { userId, role } of members) {
     if (userId === client.userId) {
-      if (group && role !== 'member' && 'everyone'.startsWith(wanted))
+      if (group && (all || role !== 'member') && 'everyone'.startsWith(wanted))
         found.push({ mention: { type: 'everyone' }, name: 'everyone' });
       continue;
     }

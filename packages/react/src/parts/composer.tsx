@@ -11,6 +11,7 @@ import type { Draft, MessageItem } from '@parley/client';
 import { useComposer } from '../hooks/composer.ts';
 import { useParley } from '../hooks/context.ts';
 import { useName } from '../hooks/people.ts';
+import { useAnnouncement } from '../hooks/rules.ts';
 import { maxFiles } from '../hooks/upload.ts';
 import type { UploadItem, UploadView } from '../hooks/upload.ts';
 import { EmojiPicker } from './emoji-picker.tsx';
@@ -44,7 +45,7 @@ const warnAt = 200;
 export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Composer(props, ref) {
   const { conversationId, to, editing = null, replyTo = null, onCancel, onEditLast, ...others } = props;
   const {
-    readOnly = null,
+    readOnly: given = null,
     submitOn = 'enter',
     onBeforeSend,
     tools,
@@ -53,6 +54,7 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
     ...rest
   } = others;
   const { strings, announcer } = useParley();
+  const readOnly = useAnnouncement(conversationId) ? (given ?? strings.onlyModerators) : given;
   const composer = useComposer(conversationId, {
     editing,
     replyTo,

@@ -78,6 +78,11 @@ export class StoryServer {
   read(cid: string, userId: string, seq: number): void {
     this.#tell({ t: 'receipt', d: { cid, userId, lastReadSeq: seq } });
   }
+  /** The last thing that happens in a group: what follows would have the same seq. */
+  setRules(cid: string, rules: Json): void {
+    const seq = this.stories.get(cid)!.length + 1;
+    this.#tell({ t: 'event', e: 'conversation.updated', cid, seq, d: { changes: { rules }, actorId: null } });
+  }
   cut(offline: boolean): void {
     this.offline = offline;
     if (offline) for (const socket of this.#sockets) socket.end();

@@ -1,6 +1,7 @@
 import { forgetBlocks } from '../features/blocks/sql.ts';
 import { endCallOf, leaveCalls } from '../features/calls/moves.ts';
 import type { CallContext } from '../features/calls/moves.ts';
+import { forgetInvites } from '../features/conversations/sql/invites.ts';
 import { forgetRestrictions } from '../features/conversations/sql/restrictions.ts';
 import type { Happenings } from '../features/happenings.ts';
 import { forgetAnswers } from '../features/idempotency/sql.ts';
@@ -42,6 +43,7 @@ export const createHappenings = (services: Needed): Happenings => ({
     (tx, { env, user }) => forgetBlocks(tx, env, user),
     (tx, { env, user }) => forgetRestrictions(tx, env, user),
     (tx, { env, user }) => forgetReports(tx, env, user),
+    (tx, { env, user }) => forgetInvites(tx, env, user),
     (tx, { env, user }) => leaveCalls({ services }, tx, env, user),
     (tx, erased) => eraseInSinks(services.vault, tx, erased),
   ],

@@ -19,6 +19,7 @@ import type {
   Reply,
 } from './context.ts';
 import { browse } from './conversations/browse.ts';
+import * as joining from './conversations/joining.ts';
 import * as conversations from './conversations/operations.ts';
 import * as restrictions from './conversations/restrictions.ts';
 import * as diagnostics from './diagnostics/operations.ts';
@@ -171,6 +172,14 @@ export const handlers = {
   'restrictions.remove': restrictions.remove,
   'restrictions.list': restrictions.list,
   'users.listRestrictions': restrictions.listOfUser,
+  'conversations.join': joining.join,
+  'conversations.preview': joining.preview,
+  'conversations.discover': joining.discover,
+  'invites.create': joining.createInvite,
+  'invites.list': joining.listInvites,
+  'invites.delete': joining.deleteInvite,
+  'invites.preview': joining.previewInvite,
+  'invites.accept': joining.accept,
   'users.silence': restrictions.silenceUser,
   'users.unsilence': restrictions.unsilenceUser,
   'reports.create': reports.create,

@@ -1,4 +1,4 @@
-import type { EnvironmentSettings, NotificationLevel } from '@parley/protocol';
+import type { ConversationRules, EnvironmentSettings, NotificationLevel } from '@parley/protocol';
 import { mentionOf } from './extras.ts';
 
 /** Which messages a member is pushed (mentions#levels). Levels are evaluated when they are read: nothing runs when `none` ends. */
@@ -12,6 +12,10 @@ export interface LevelRow {
 }
 
 export type DefaultLevel = EnvironmentSettings['defaultLevel'];
+
+/** What holds for members of a conversation who chose no level: its rule, or else what the environment says. */
+export const defaultLevelOf = ({ rules }: { rules: string | null }, byDefault: DefaultLevel): DefaultLevel =>
+  (rules === null ? null : (JSON.parse(rules) as ConversationRules).defaultLevel) ?? byDefault;
 
 export const levelNumbers = { all: 1, mentions: 2 } as const;
 

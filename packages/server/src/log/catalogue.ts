@@ -49,7 +49,8 @@ export interface Told {
   };
   /** Something was added to a message that is no edit. */
   'message.enriched': { message: MessageOrTombstone };
-  'member.added': { users: Person[] };
+  /** Without `via` somebody added them. */
+  'member.added': { users: Person[]; data?: { via?: 'join' | 'link' } };
   'member.removed': { users: Person[]; data: { reason: 'removed' | 'left'; banned?: true } };
   'member.updated': { users: Person[]; data: { role: Role } };
   'conversation.created': { users: Person[]; conversation: Conversation };
@@ -123,6 +124,7 @@ interface Description<K extends EventName> {
 const place = ({ cid, seq }: Place) => ({ conversationId: cid, seq });
 const idOf = ({ users }: { users: Person[] }): string => users[0]!.id;
 const idsOf = ({ users }: { users: Person[] }): string[] => users.map((u) => u.id);
+const viaOf = ({ data }: Told['member.added']) => data?.via ?? 'added';
 /** The conversation as of the event: when it is read later, there may be newer events. */
 const asOf = (event: Place & { conversation: Conversation }): Conversation => ({
   ...event.conversation,
@@ -193,11 +195,11 @@ const described = {
     webhook: null,
   },
   'member.added': {
-    d: (e) => ({ userIds: idsOf(e), userId: idOf(e), actorId: e.actorId }),
+    d: (e) => ({ userIds: idsOf(e), userId: idOf(e), actorId: e.actorId, via: viaOf(e) }),
     routes: 'join',
     webhook: {
       name: 'member.added',
-      data: (e) => ({ ...place(e), userIds: idsOf(e), actorId: e.actorId }),
+      data: (e) => ({ ...place(e), userIds: idsOf(e), actorId: e.actorId, via: viaOf(e) }),
     },
   },
   'member.removed': {

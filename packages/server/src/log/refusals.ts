@@ -6,6 +6,16 @@ export const refusals = {
   not_member: () => new ApiError('not_member'),
   pair_blocked: () => new ApiError('blocked'),
   restricted: (ms?: number) => restricted('The user is silenced.', ms),
+  posting: () =>
+    new ApiError('restricted', {
+      message: 'Only moderators can write here.',
+      details: { rule: 'posting' },
+    }),
+  reacting: () =>
+    new ApiError('restricted', {
+      message: 'Nobody can react to messages here.',
+      details: { rule: 'reacting' },
+    }),
   slow: (ms?: number) =>
     new ApiError('rate_limited', {
       message: 'Slow mode is on: wait before the next message.',

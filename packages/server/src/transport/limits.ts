@@ -42,6 +42,8 @@ function ownLimits(user: string, rate: RateClass): Check[] {
       return [{ key: { what: 'reaction', of: user }, limit: rateLimits.reaction }];
     case 'report':
       return [{ key: { what: 'report', of: user }, limit: rateLimits.report }];
+    case 'join':
+      return [{ key: { what: 'join', of: user }, limit: rateLimits.join }];
     case 'request':
       return [];
   }

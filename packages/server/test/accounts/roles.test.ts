@@ -126,6 +126,7 @@ const given: Record<
   'users.upsert': () => ({ body: { name: 'Walked' } }),
   'users.lookup': async () => ({ body: { userIds: [(await scene.actor()).id] } }),
   'conversations.create': () => ({ body: { type: 'group', members: [`walk-${++count}`] } }),
+  'conversations.update': () => ({ body: { name: `walk-${++count}`, rules: { posting: 'moderators' } } }),
   'members.add': async () => ({ body: { userIds: [(await scene.actor()).id] } }),
   'messages.send': () => ({ body: { text: 'walked' } }),
   'wordLists.set': () => ({ body: wordList() }),

@@ -134,6 +134,18 @@ test('reactions that were set, by users and by a server; taking one back does no
   assert.deepEqual([after[0] - before[0], after[1] - before[1]], [3, 3]);
 });
 
+test('joining#analytics: users who joined, openly or by a link; those who were added do not count', async () => {
+  const [a, b, c, d] = await Promise.all([scene.actor(), scene.actor(), scene.actor(), scene.actor()]);
+  const { id: cid } = await scene.group(a, [], { rules: { joining: 'open' } });
+  const { token } = (await server('POST', `/v1/conversations/${cid}/invites`)).body;
+  const before = (await report()).totals.joins;
+  const done = async (answer: Promise<{ status: number }>) => assert.equal((await answer).status, 200);
+  for (let i = 0; i < 2; i++) await done(b.api('POST', `/v1/conversations/${cid}/join`));
+  await done(c.api('POST', `/v1/invites/${token}`));
+  await done(server('POST', `/v1/conversations/${cid}/members`, { userIds: [d.id] }));
+  assert.equal((await report()).totals.joins - before, 2);
+});
+
 test('analytics#deletions: deletions are messages that were deleted, each once, however often and in whichever way', async () => {
   const [a, b, leaver] = await Promise.all([scene.actor(), scene.actor(), scene.actor()]);
   const { id: cid } = await scene.group(a, [b, leaver]);

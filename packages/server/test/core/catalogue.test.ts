@@ -117,7 +117,7 @@ const fromSocket: {
   }),
   'message.pinned': (place, { id, pinned, actorId }) => ({ ...place, messageId: id, pinned, actorId }),
   'message.enriched': null,
-  'member.added': (place, { userIds, actorId }) => ({ ...place, userIds, actorId }),
+  'member.added': (place, { userIds, actorId, via }) => ({ ...place, userIds, actorId, via }),
   'member.removed': (place, d) => ({ ...place, ...d }),
   'member.updated': null,
   'conversation.created': (_place, d) => d,

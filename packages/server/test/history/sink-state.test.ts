@@ -66,7 +66,7 @@ test('what the store holds is copied, what changes follows, conversations and me
   const before = await scene.send(writer, cid, { text: 'before' });
   await it.storage.connect(it.url);
   const after = await scene.send(reader, cid, { text: 'after', replyTo: before.id });
-  await server('PATCH', `/v1/conversations/${cid}`, { name: 'After' });
+  await server('PATCH', `/v1/conversations/${cid}`, { name: 'After', rules: { posting: 'moderators' } });
   await server('DELETE', `/v1/conversations/${cid}/members/${reader.id}`);
   await it.storage.settled();
   const history = await inspect(it.url);
@@ -82,8 +82,8 @@ test('what the store holds is copied, what changes follows, conversations and me
   const client = new pg.Client(it.url.replace('?sslmode=disable', ''));
   await client.connect();
   const rows = async (text: string) => (await client.query(text, [cid])).rows as Record<string, unknown>[];
-  assert.deepEqual(await rows('SELECT name, type FROM parley_conversations WHERE id = $1'), [
-    { name: 'After', type: 'group' },
+  assert.deepEqual(await rows('SELECT name, type, extras FROM parley_conversations WHERE id = $1'), [
+    { name: 'After', type: 'group', extras: '{"rules":{"posting":"moderators"}}' },
   ]);
   assert.deepEqual(
     (await rows('SELECT user_id, role, removed FROM parley_members WHERE conversation_id = $1')).sort(

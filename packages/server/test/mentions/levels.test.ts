@@ -135,6 +135,20 @@ test('mentions#levels: notification.needed names those who are mentioned', async
   assert.deepEqual(await needed([{ type: 'everyone' }]), [both, both]);
 });
 
+test('conversations#other-rules: the default level of a group decides about pushes to members who chose none', async () => {
+  const [owner, ben, cleo] = await Promise.all(['owner', 'ben', 'cleo'].map(withDevice));
+  const { id: cid } = await scene.group(owner!, [ben!, cleo!], { rules: { defaultLevel: 'mentions' } });
+  await setLevel(cleo!, cid, { level: 'all' });
+  const plain = await scene.send(owner!, cid);
+  await settled(db);
+  assert.deepEqual([told(ben!).length, told(cleo!).length], [0, 1]);
+  const { body } = await dashboard('GET', `/v1/diagnostics/delivery?messageId=${plain.id}&userId=${ben!.id}`);
+  assert.match(body.timeline.find((s: any) => s.kind === 'push').title, /mentions only/);
+  await scene.send(owner!, cid, { text: 'hi', mentions: [to(ben!)] });
+  await settled(db);
+  assert.deepEqual([told(ben!).length, told(cleo!).length], [1, 2]);
+});
+
 test('mentions#mute, T3.5: muted until a time: no push before, pushes after, and nothing is written in between', async () => {
   const [sender, member] = [await scene.actor(), await withDevice('muted')];
   const { id: cid } = await scene.group(sender, [member]);

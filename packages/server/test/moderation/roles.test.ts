@@ -34,7 +34,7 @@ interface World {
   self: Actor;
 }
 type Who = Role | 'stranger' | 'server';
-type Outcome = 'yes' | 'forbidden' | 'not_member' | 'invalid_request';
+type Outcome = 'yes' | 'forbidden' | 'not_member' | 'not_found' | 'invalid_request';
 
 const everybody = ['owner', 'moderator', 'member', 'stranger', 'server'] as const;
 const worlds = new Map<Who, World>();
@@ -49,7 +49,9 @@ async function world(who: Who): Promise<World> {
     ['owner', 'moderator', 'one', 'two', 'self', 'other'].map((name) => scene.actor(name)),
   )) as [Actor, Actor, Actor, Actor, Actor, Actor];
   const inside = who !== 'stranger' && who !== 'server';
-  const { id: cid } = await scene.group(owner, [moderator, one, two, ...(inside ? [self] : [])]);
+  const { id: cid } = await scene.group(owner, [moderator, one, two, ...(inside ? [self] : [])], {
+    rules: { joining: 'link' },
+  });
   const role = (userId: string, as: string) =>
     server('PATCH', `/v1/conversations/${cid}/members/${userId}`, { role: as });
   assert.equal((await role(moderator.id, 'moderator')).status, 200);
@@ -116,6 +118,15 @@ const table: Row[] = [
   ),
   row('members.update: a moderator', { ...owners, owner: 'forbidden' }, (by, of) =>
     by('PATCH', `${conversation(of)}/members/${of.members[1].id}`, { role: 'moderator' }),
+  ),
+  row('conversations.update: rules', owners, (by, of) =>
+    by('PATCH', conversation(of), { rules: { posting: 'all' } }),
+  ),
+  row('invites.create', moderators, (by, of) => by('POST', `${conversation(of)}/invites`, {})),
+  row('invites.list', moderators, (by, of) => by('GET', `${conversation(of)}/invites`)),
+  row('invites.delete', moderators, (by, of) => by('DELETE', `${conversation(of)}/invites/lnk_0`)),
+  row('conversations.join', { ...inside, stranger: 'not_found', server: 'forbidden' }, (by, of) =>
+    by('POST', `${conversation(of)}/join`),
   ),
   row('restrictions.set: a silence', moderators, (by, of) =>
     by('PUT', `${conversation(of)}/restrictions/${of.members[1].id}`, { kind: 'silence' }),
@@ -211,6 +222,10 @@ const elsewhere = [
   'calls.leave',
   'conversations.create',
   'conversations.list',
+  'conversations.preview',
+  'conversations.discover',
+  'invites.preview',
+  'invites.accept',
   'mentions.list',
   'sync',
 ];
@@ -220,6 +235,7 @@ test('members#moderators: the table has every operation of conversations, member
     'Conversations',
     'Members',
     'Restrictions',
+    'Joining',
     'Read state',
     'Messages',
     'Sync and events',

@@ -129,6 +129,7 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     await ok(a.api('POST', '/v1/conversations', { type: 'direct', members: [b.id] }));
 
     await askModeration(scene, { a, b, c, id });
+    await askJoining(scene, { a, b, c, id });
 
     // Users.
     const users = await ok(server('GET', '/v1/users?limit=1'));
@@ -252,6 +253,35 @@ async function askModeration(
   await ok(
     server('PATCH', `/v1/reports/${(await ok(server('POST', '/v1/reports', reported[0]))).id}`, decision),
   );
+}
+
+/** Rules, listed groups and links. */
+async function askJoining(
+  { server }: Scene,
+  { a, b, c, id }: { a: Actor; b: Actor; c: Actor; id: string },
+): Promise<void> {
+  const ok = async (answer: Promise<{ status: number; body: any }>): Promise<any> => {
+    const { status: code, body } = await answer;
+    assert.ok(code < 300, `${code} ${JSON.stringify(body)}`);
+    return body;
+  };
+  const path = `/v1/conversations/${id}`;
+  const leave = (user: Actor) => ok(server('DELETE', `${path}/members/${user.id}`));
+  await ok(a.api('PATCH', path, { name: 'Open house', rules: { joining: 'open', listed: true } }));
+  await leave(b);
+  await ok(b.api('GET', `${path}/preview`));
+  for (const query of ['limit=1', 'q=house', 'q=open+ho']) {
+    const { nextCursor } = await ok(b.api('GET', `/v1/conversations/public?${query}`));
+    if (nextCursor) await ok(b.api('GET', `/v1/conversations/public?${query}&cursor=${nextCursor}`));
+  }
+  await ok(b.api('POST', `${path}/join`));
+  const link = await ok(a.api('POST', `${path}/invites`));
+  await ok(a.api('GET', `${path}/invites`));
+  await leave(c);
+  await ok(c.api('GET', `/v1/invites/${link.token}`));
+  await ok(c.api('POST', `/v1/invites/${link.token}`));
+  await ok(a.api('DELETE', `${path}/invites/${link.id}`));
+  await ok(a.api('PATCH', path, { rules: { joining: 'closed', listed: false } }));
 }
 
 /** Calls, as far as they come without a media node; what is refused has been looked up too. */

@@ -75,6 +75,10 @@ export async function fill(db: Queryable): Promise<void> {
     `INSERT INTO restrictions (env, conv, usr, kind, at) SELECT env, 1 + i % 500, usr, 'ban', at FROM ${spread} ON CONFLICT DO NOTHING`,
     `INSERT INTO reports (env, id, head, reporter, kind, target, seq, version, usr, reason, status, at)
      SELECT env, 'rep_' || i, 'rep_' || i, usr, 'message', 1 + i % 500, i, 1, usr, 'spam', CASE i % 9 WHEN 0 THEN 'open' ELSE 'resolved' END, at FROM ${spread}`,
+    `INSERT INTO listed_groups (env, conv, members, name) SELECT env, 100000 + i, i % 500, 'group ' || i FROM ${spread}`,
+    `INSERT INTO listed_words (env, word, conv) SELECT env, 'group' || i % 100, 100000 + i FROM ${spread}`,
+    `INSERT INTO invite_links (env, id, conv, token, expires_at, created_at, creator)
+     SELECT env, 'lnk_' || i, 1 + i % 500, sha256(i::text::bytea), at, at, usr FROM ${spread}`,
     `INSERT INTO erased_ids (env, subject, tokens_from) SELECT env, sha256(i::text::bytea), at FROM ${spread}`,
     `INSERT INTO idempotency (env, key, route, fingerprint, status, subjects, created_at)
      SELECT env, 'key' || i, '\\x00', '\\x00', 200, ARRAY['u' || i], at FROM ${spread}`,

@@ -10,11 +10,15 @@ import { withPins } from '../../src/features/sql/pin-reader.ts';
 import { withReactions } from '../../src/features/sql/reaction-reader.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { until } from '../push-feature/tools.ts';
+import { freePort } from '../storage/process.ts';
 import { useService } from '../support/use.ts';
 
 /** What all extensions share: identity#features, events#personal, and what a plain message costs. */
 
-const { service, scene, db } = useService({ own: true });
+const port = await freePort();
+const { service, scene, db } = useService({
+  env: { CHAT_LOG_LEVEL: 'debug', CHAT_METRICS_PORT: String(port) },
+});
 const emoji = encodeURIComponent('👍');
 
 test('identity#features: a plain message takes the same bytes as one without the columns of extensions', async () => {
@@ -88,6 +92,10 @@ test('identity#features: a feature that is off is refused everywhere, and hello 
     assertError(answer, 403, 'feature_disabled');
     assert.deepEqual(answer.body.error.details, { feature: op.feature });
   }
+  const rules = { posting: 'moderators' };
+  const group = { type: 'group', members: [ben.id], rules };
+  assertError(await anna.api('POST', '/v1/conversations', group), 403, 'feature_disabled');
+  assertError(await anna.api('PATCH', `/v1/conversations/${cid}`, { rules }), 403, 'feature_disabled');
   await late.refused('reaction.set', { id, emoji: '👍', on: true }, 'feature_disabled');
   // Also on a socket from before, a second later at most.
   await until(async () => {
@@ -124,6 +132,35 @@ test('identity#features: polls that are off are refused as a field, a frame and 
   assert.equal(body.data.length, 1);
   assert.equal(body.data[0].poll.question, 'Which?');
   await parley(service, 'env', 'set', environments.dev.id, '--features-off', 'none');
+});
+
+test('joining#token: tokens of links are in no log, no metric and no row', async () => {
+  const [anna, ben] = await Promise.all([scene.actor(), scene.actor()]);
+  const { id: cid } = await scene.group(anna, [], { rules: { joining: 'link' } });
+  const key = { 'idempotency-key': `invite-${cid}` };
+  const { token } = (await anna.api('POST', `/v1/conversations/${cid}/invites`, {}, key)).body;
+  const wrong = `Wrong${token}`;
+  assert.equal((await ben.api('GET', `/v1/invites/${token}`)).status, 200);
+  assertError(await ben.api('GET', `/v1/invites/${wrong}`), 404, 'not_found');
+  assertError(await ben.api('PUT', `/v1/invites/${token}`), 405, 'method_not_allowed');
+  const used = await ben.api('POST', `/v1/invites/${token}`, undefined, { 'idempotency-key': `use-${cid}` });
+  assert.equal(used.status, 200);
+  const logged = `SELECT 1 FROM request_log WHERE operation = 'invites.accept'`;
+  await until(async () => (await db.query(logged)).length > 0, 'the request is logged');
+  const tables = await db.query<{ name: string }>(
+    `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
+  );
+  for (const { name } of tables)
+    assert.deepEqual(
+      await db.query(`SELECT 1 FROM ${name} t WHERE t::text LIKE '%' || $1 || '%' LIMIT 1`, [token]),
+      [],
+      name,
+    );
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  assert.match(metrics, /invites\.accept/);
+  assert.ok(!metrics.includes(token));
+  await until(() => service.output().includes('invites.accept'), 'the log has the request');
+  assert.ok(!service.output().includes(token));
 });
 
 test('events#personal: a change on one device arrives at the other, and hello tells one that was away', async () => {

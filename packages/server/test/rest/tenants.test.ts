@@ -35,9 +35,10 @@ interface Ids {
   webhookId: string;
   deliveryId: string;
   callId: string;
-  /** Of a push device. */
+  /** Of a push device, and of an invite link. */
   token: string;
   reportId: string;
+  inviteId: string;
   /** Of a word list. */
   name: string;
   /** Belongs to nobody. */
@@ -72,6 +73,8 @@ async function createVictim(): Promise<Victim> {
   const { id } = await foreign.group(user, [await foreign.actor('peer')]);
   const message = await foreign.send(user, id, { text: 'theirs' });
   const ticket = await create('/v1/uploads', upload(id));
+  await server('PATCH', `/v1/conversations/${id}`, { rules: { joining: 'open', listed: true } });
+  const link = await create(`/v1/conversations/${id}/invites`, {});
   const ids: Ids = {
     userId: user.id,
     conversationId: id,
@@ -80,8 +83,9 @@ async function createVictim(): Promise<Victim> {
     webhookId,
     deliveryId: 'whd_00000000000000000000000000',
     callId: (await create('/v1/calls', { conversationId: id, kind: 'audio', callerId: user.id })).id,
-    token: `device-${randomUUID()}`,
     reportId: (await create('/v1/reports', { messageId: message.id, reason: 'spam' })).id,
+    token: link.token,
+    inviteId: link.id,
     name: 'theirs',
     emoji: ':any:',
   };
@@ -96,6 +100,7 @@ async function createVictim(): Promise<Victim> {
     `/v1/conversations/${id}/members`,
     `/v1/conversations/${id}/messages`,
     `/v1/conversations/${id}/events`,
+    `/v1/conversations/${id}/invites`,
     `/v1/webhooks/${webhookId}`,
     '/v1/moderation/lists/theirs',
     `/v1/reports?conversationId=${id}`,
@@ -128,6 +133,7 @@ const nobody = (): Ids => {
     callId: `call_${ulid()}`,
     token: `device-${randomUUID()}`,
     reportId: `rep_${ulid()}`,
+    inviteId: `lnk_${ulid()}`,
     name: 'nobodys',
     emoji: ':any:',
   };
@@ -149,6 +155,7 @@ const samples: Record<string, (ids: Ids) => { body?: unknown; query?: string }> 
   'conversations.setLevel': () => ({ body: { level: 'all' } }),
   'blocks.add': () => ({ body: {} }),
   'restrictions.set': () => ({ body: { kind: 'silence' } }),
+  'invites.create': () => ({ body: {} }),
   'users.silence': () => ({ body: {} }),
   'reports.create': ({ messageId }) => ({ body: { messageId, reason: 'spam' } }),
   'reports.list': ({ userId, conversationId }) => ({

@@ -21,10 +21,14 @@ export interface Api {
   (method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
-const routes = operationList.map((operation) => ({
-  operation,
-  pattern: new RegExp(`^${operation.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
-}));
+const variables = ({ path }: Operation): number => path.split('{').length;
+/** Those with fewer variables first: `/v1/conversations/public` is no id. */
+const routes = [...operationList]
+  .sort((a, b) => variables(a) - variables(b))
+  .map((operation) => ({
+    operation,
+    pattern: new RegExp(`^${operation.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+  }));
 
 export function createApi(url: string, credential: string | null, fixed: Record<string, string> = {}): Api {
   return async (method, path, body, headers = {}) => {

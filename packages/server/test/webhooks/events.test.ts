@@ -161,7 +161,7 @@ test('webhooks#catalogue, conversation.updated { conversation, changes } and con
   );
 });
 
-test('webhooks#catalogue, member.added { userIds, actorId } and member.removed with its reason', async () => {
+test('webhooks#catalogue, member.added { userIds, actorId, via } and member.removed with its reason', async () => {
   const [a, b, c, d] = [user(), user(), user(), user()];
   const { id } = await group([a], a);
   const owner = await clientApi(service.url, a);
@@ -171,10 +171,10 @@ test('webhooks#catalogue, member.added { userIds, actorId } and member.removed w
   const twice = await owner('POST', `/v1/conversations/${id}/members`, { userIds: [b] });
   assert.equal(twice.status, 409);
   const added = await event('member.added', about(id));
-  assert.deepEqual(added.data, { conversationId: id, seq: 2, userIds: [b, c], actorId: a });
+  assert.deepEqual(added.data, { conversationId: id, seq: 2, userIds: [b, c], actorId: a, via: 'added' });
   await server('POST', `/v1/conversations/${id}/members`, { userIds: [d] });
   const byServer = await event('member.added', (r) => about(id)(r) && r.data.userIds[0] === d);
-  assert.deepEqual(byServer.data, { conversationId: id, seq: 3, userIds: [d], actorId: null });
+  assert.deepEqual(byServer.data, { conversationId: id, seq: 3, userIds: [d], actorId: null, via: 'added' });
   await owner('DELETE', `/v1/conversations/${id}/members/${b}`);
   const removed = await event('member.removed', (r) => r.data.userId === b);
   assert.deepEqual(removed.data, { conversationId: id, seq: 4, userId: b, actorId: a, reason: 'removed' });

@@ -16,6 +16,7 @@ export const routes = {
   "conversations.list": {"method":"GET","path":"/v1/conversations","params":[],"query":["userId","limit","cursor"],"body":false,"key":true,"role":"viewer"},
   "explorer.conversations": {"method":"GET","path":"/v1/explorer/conversations","params":[],"query":["limit","cursor","type","userId","query"],"body":false,"key":false,"role":"viewer"},
   "conversations.get": {"method":"GET","path":"/v1/conversations/{conversationId}","params":["conversationId"],"query":[],"body":false,"key":true,"role":"viewer"},
+  "conversations.update": {"method":"PATCH","path":"/v1/conversations/{conversationId}","params":["conversationId"],"query":[],"body":true,"key":true,"role":"developer"},
   "members.list": {"method":"GET","path":"/v1/conversations/{conversationId}/members","params":["conversationId"],"query":["limit","cursor"],"body":false,"key":true,"role":"viewer"},
   "members.add": {"method":"POST","path":"/v1/conversations/{conversationId}/members","params":["conversationId"],"query":[],"body":true,"key":true,"role":"developer"},
   "members.remove": {"method":"DELETE","path":"/v1/conversations/{conversationId}/members/{userId}","params":["conversationId","userId"],"query":[],"body":false,"key":true,"role":"developer"},

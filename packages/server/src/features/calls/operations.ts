@@ -9,6 +9,7 @@ import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
 import { blockersOf } from '../blocks/sql.ts';
 import { lockForChange, readable, requireWriting, requireWritingIn } from '../conversations/access.ts';
+import { requirePosting } from '../conversations/rules.ts';
 import { roleOf } from '../conversations/sql/members.ts';
 import { listMembers } from '../conversations/sql.ts';
 import { decodeCursor, encodeCursor, isInteger, pageLimit, shown } from '../pages.ts';
@@ -59,6 +60,7 @@ export async function start(ctx: Context, input: Input<'calls.start'>): Promise<
     if (!members.some((m) => m.no === caller.no)) throw new ApiError('not_member');
     const live = await sql.liveCallOf(tx, env, held.no);
     if (live !== null) return new Reply(200, sql.viewCall((await sql.lockCall(tx, env, live))!.call));
+    requirePosting(held, access);
     const node = await chooseNode(tx);
     if (!node) throw await callsUnavailable(tx);
 

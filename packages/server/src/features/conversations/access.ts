@@ -13,7 +13,7 @@ import { membershipOf } from './sql/members.ts';
 
 /** Only members and the server may see or change a conversation. Ids of other tenants and unknown ids get the same answer. */
 
-const missing = () => new ApiError('not_found', { message: 'Conversation not found.' });
+export const missing = () => new ApiError('not_found', { message: 'Conversation not found.' });
 
 export async function readable(ctx: Context, db: Queryable, id: string): Promise<SeenConversation> {
   const user = ctx.caller.user?.no ?? null;

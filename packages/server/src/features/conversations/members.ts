@@ -16,6 +16,7 @@ import {
   requireWelcome,
 } from './access.ts';
 import type { LockedAccess } from './access.ts';
+import { membersChanged } from './joining.ts';
 import { insertMembers } from './sql.ts';
 import { happened } from '../happenings.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
@@ -83,6 +84,7 @@ export async function add(ctx: Context, input: Input<'members.add'>): Promise<Ou
     const added = ids.map((id) => ({ no: users.get(id)!, id }));
     const [seq] = await record(ctx.services.log, tx, conv, [{ type: 'member.added', actor, users: added }]);
     await insertMembers(tx, env, conv.no, numbers, null, seq!);
+    await membersChanged(tx, conv);
     for (const user of numbers) await note(ctx, tx, 'members.add', conv, user);
     return { data: (await sql.findMembers(tx, env, conv.no, numbers)).map(viewMember) };
   });
@@ -130,6 +132,7 @@ export async function removeFromGroup(
 ): Promise<void> {
   const { user, actor, ...data } = change;
   await sql.removeMember(tx, conv.env, conv.no, user.no);
+  await membersChanged(tx, conv);
   await record(ctx.services.log, tx, conv, [{ type: 'member.removed', actor, users: [user], data }]);
   await happened(ctx, tx, 'memberRemoved', { env: conv.env, conv: conv.no, user: user.no });
 }

@@ -1,8 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
-import type { Conversation, ConversationRules, Input, Notifications, Output } from '@parley/protocol';
-import { guards } from '../../log/sql/guards.ts';
+import type { Conversation, Input, Notifications, Output } from '@parley/protocol';
 import { lockConversation } from '../../log/sql/lock.ts';
-import type { LockedConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { record as noteChange } from '../audit/operations.ts';
@@ -10,8 +8,9 @@ import { flagPair, lockBlocksOf, pairBlocked } from '../blocks/sql.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
 import { directId } from '../direct-id.ts';
+import { requireFeature } from '../enabled.ts';
 import { happened } from '../happenings.ts';
-import { levelNumbers, levelOf } from '../levels.ts';
+import { defaultLevelOf, levelNumbers, levelOf } from '../levels.ts';
 import type { LevelRow } from '../levels.ts';
 import { parseMetadata } from '../metadata.ts';
 import { pageLimit } from '../pages.ts';
@@ -26,6 +25,8 @@ import {
   requireOwner,
   requireWelcome,
 } from './access.ts';
+import { listingChanged } from './joining.ts';
+import { parseRules, setRules } from './rules.ts';
 import { listConversations } from './sql/list.ts';
 import * as sql from './sql.ts';
 
@@ -54,6 +55,8 @@ export async function create(
   if (members.size < 1 || members.size > limits.groupMembers)
     throw bad('members', `A group has 1 to ${limits.groupMembers} members.`);
 
+  const ruled = newRules(ctx, input);
+
   return ctx.db.tx(async (tx) => {
     const users = await resolveUsers(ctx, tx, [...members]);
     const numbers = [...users.values()];
@@ -69,12 +72,14 @@ export async function create(
       type: input.type,
       name: input.name ?? null,
       metadata: input.metadata ? JSON.stringify(input.metadata) : null,
+      ...ruled,
       creator: ctx.caller.user?.no ?? null,
     });
     if (!created) return existingDirect(ctx, tx, id);
     if (input.type === 'direct') await openPair(ctx, tx, created.no, numbers[0]!, numbers[1]!);
     if (ctx.caller.user) await requireRoom(ctx, tx, ctx.caller.user.no);
     await sql.insertMembers(tx, ctx.env.no, created.no, numbers, owner, 0);
+    await listingChanged(tx, { env: ctx.env.no, ...created }, { rules: null });
     await noteChange(ctx, tx, {
       where: { env: ctx.env.no },
       action: 'conversations.create',
@@ -84,6 +89,18 @@ export async function create(
     });
     return appendCreated(ctx, tx, id);
   });
+}
+
+function newRules(
+  ctx: Context,
+  { type, rules }: Input<'conversations.create'>,
+): { rules: string | null; flags: number } {
+  const ruled = { rules: null, flags: 0 };
+  if (!rules) return ruled;
+  requireFeature(ctx.env, 'rules');
+  if (type === 'direct') throw bad('rules', 'Rules are for groups.');
+  setRules(ruled, rules);
+  return ruled;
 }
 
 /**
@@ -174,6 +191,7 @@ export async function get(ctx: Context, input: Input<'conversations.get'>): Prom
 export async function update(ctx: Context, input: Input<'conversations.update'>): Promise<Conversation> {
   if (!('name' in input) && !('metadata' in input) && !input.rules)
     throw bad('name', 'Give name, metadata or rules.');
+  if (input.rules) requireFeature(ctx.env, 'rules');
   return ctx.db.tx(async (tx) => {
     const access = await lockForChange(ctx, tx, input.conversationId);
     requireOwner(access);
@@ -188,28 +206,25 @@ export async function update(ctx: Context, input: Input<'conversations.update'>)
     const changes = {
       ...(conv.name !== before.name ? { name: conv.name } : {}),
       ...(conv.metadata !== before.metadata ? { metadata: parseMetadata(conv.metadata) } : {}),
-      ...(conv.rules !== before.rules ? { rules: parseRules(conv.rules) } : {}),
+      ...(conv.rules !== before.rules ? { rules: parseRules(conv) } : {}),
     };
     const conversation = sql.viewConversation(conv, await sql.listMemberViews(tx, ctx.env.no, conv.no));
     if (Object.keys(changes).length > 0) {
       await sql.updateConversation(tx, ctx.env.no, conv.no, conv);
+      await listingChanged(tx, conv, before);
+      await noteChange(ctx, tx, {
+        where: { env: ctx.env.no },
+        action: 'conversations.update',
+        target: conv.id,
+        before: { name: before.name, rules: parseRules(before) },
+        after: { name: conv.name, rules: parseRules(conv) },
+      });
       await record(ctx.services.log, tx, conv, [
         { type: 'conversation.updated', actor, conversation, data: changes },
       ]);
     }
     return { ...conversation, lastSeq: conv.lastSeq };
   });
-}
-
-const parseRules = (rules: string | null): ConversationRules =>
-  rules === null ? {} : (JSON.parse(rules) as ConversationRules);
-
-/** Only what differs from the default is kept; what an append must look at has a flag. */
-function setRules(conv: LockedConversation, change: ConversationRules): void {
-  const { slowModeSeconds = 0 } = { ...parseRules(conv.rules), ...change };
-  const rules: ConversationRules = slowModeSeconds > 0 ? { slowModeSeconds } : {};
-  conv.rules = Object.keys(rules).length > 0 ? JSON.stringify(rules) : null;
-  conv.flags = slowModeSeconds > 0 ? conv.flags | guards.slowMode : conv.flags & ~guards.slowMode;
 }
 
 export async function remove(ctx: Context, input: Input<'conversations.delete'>): Promise<void> {
@@ -219,6 +234,7 @@ export async function remove(ctx: Context, input: Input<'conversations.delete'>)
     if (!conv) throw new ApiError('not_found', { message: 'Conversation not found.' });
     if (conv.deletedAt) return;
     await sql.markDeleted(tx, env, conv.no, conv.lockedAt);
+    await listingChanged(tx, { ...conv, rules: null }, conv);
     await happened(ctx, tx, 'conversationDeleted', { env, conv: conv.no });
     await record(ctx.services.log, tx, conv, [{ type: 'conversation.deleted', actor: null }]);
   });
@@ -250,7 +266,11 @@ export async function setLevel(
 async function changeLevel(ctx: Context, conversationId: string, change: LevelRow): Promise<Notifications> {
   const row = await readable(ctx, ctx.db, conversationId);
   const next = { ...change, level: change.level ?? row.level };
-  const { level, until } = levelOf(next, ctx.env.settings.defaultLevel, ctx.services.clock.now());
+  const { level, until } = levelOf(
+    next,
+    defaultLevelOf(row, ctx.env.settings.defaultLevel),
+    ctx.services.clock.now(),
+  );
   const answer = { conversationId: row.id, level, until, muted: level === 'none' };
   const user = ctx.caller.user?.no;
   const same = row.muted === next.muted && row.mutedUntil === next.mutedUntil && row.level === next.level;

@@ -8,7 +8,7 @@ import type {
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { conversationOf, memberOf } from '../sql/lookups.ts';
 import { latestLive } from '../sql/message-reader.ts';
-import { levelOf } from '../levels.ts';
+import { defaultLevelOf, levelOf } from '../levels.ts';
 import type { DefaultLevel, LevelRow } from '../levels.ts';
 import { parseMetadata } from '../metadata.ts';
 import { mentionUnreadCount, newReader, unreadCount } from '../../log/unread/sql/counters.ts';
@@ -99,16 +99,18 @@ export async function insertConversation(
     type: string;
     name: string | null;
     metadata: string | null;
+    rules: string | null;
+    flags: number;
     /** The user whose client creates it; null if a server does. */
     creator: number | null;
   },
 ): Promise<ConversationRow | undefined> {
   const [created] = await db.query<ConversationRow>(
-    `INSERT INTO conversations (env, id, type, name, metadata, creator, last_activity_at, last_activity_step, created_at)
-     SELECT $1, $2, $3, $4, $5, $6, a, activity_step(a), t FROM activity_clock() x(t, a)
+    `INSERT INTO conversations (env, id, type, name, metadata, creator, rules, flags, last_activity_at, last_activity_step, created_at)
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8, a, activity_step(a), t FROM activity_clock() x(t, a)
      ON CONFLICT (env, id) DO NOTHING
      RETURNING no, id, type, name, metadata, rules, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt"`,
-    [env, row.id, row.type, row.name, row.metadata, row.creator],
+    [env, row.id, row.type, row.name, row.metadata, row.creator, row.rules, row.flags],
   );
   return created;
 }
@@ -297,7 +299,7 @@ export async function listItems(
   );
   return new Map(
     rows.map((r) => {
-      const { level, until } = levelOf(r, byDefault, now);
+      const { level, until } = levelOf(r, defaultLevelOf(r, byDefault), now);
       return [
         r.no,
         {

@@ -2,7 +2,7 @@ import { ApiError, limits } from '@parley/protocol';
 import type { DeliveryDiagnosis, Input, TimelineStep } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { mentionOf } from '../extras.ts';
-import { isPushed, levelOf } from '../levels.ts';
+import { defaultLevelOf, isPushed, levelOf } from '../levels.ts';
 import type { Level } from '../levels.ts';
 import { existingUser } from '../users/operations.ts';
 import * as sql from './sql.ts';
@@ -59,7 +59,7 @@ export async function delivery(
     webhooksSince: ago(limits.webhookReplayHours * 3_600_000),
   };
   const user = { no: row.no, id: row.id, deactivatedAt: row.deactivated_at };
-  const level = member ? levelOf(member, env.settings.defaultLevel, now) : null;
+  const level = member ? levelOf(member, defaultLevelOf(member, env.settings.defaultLevel), now) : null;
   const facts: Facts = {
     message,
     user,

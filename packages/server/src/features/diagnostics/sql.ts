@@ -1,5 +1,6 @@
 import type { WebhookAttempt } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { conversationOf } from '../sql/lookups.ts';
 import type { LevelRow } from '../levels.ts';
 
 /** Queries for what is stored about one message and one user. They read no message text. */
@@ -37,6 +38,8 @@ export async function messageFacts(
 export interface Membership extends LevelRow {
   lastReadSeq: number;
   lastDeliveredSeq: number;
+  /** Those of the conversation. */
+  rules: string | null;
 }
 
 export async function membership(
@@ -46,8 +49,9 @@ export async function membership(
   user: number,
 ): Promise<Membership | undefined> {
   const [row] = await db.query<Membership>(
-    `SELECT level, muted, muted_until AS "mutedUntil", last_read_seq AS "lastReadSeq", last_delivered_seq AS "lastDeliveredSeq" FROM members
-     WHERE env = $1 AND conv = $2 AND usr = $3`,
+    `SELECT m.level, m.muted, m.muted_until AS "mutedUntil", m.last_read_seq AS "lastReadSeq", m.last_delivered_seq AS "lastDeliveredSeq",
+       c.rules FROM members m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
+     WHERE m.env = $1 AND m.conv = $2 AND m.usr = $3`,
     [env, conv, user],
   );
   return row;

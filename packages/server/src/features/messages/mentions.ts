@@ -2,7 +2,7 @@ import { ApiError } from '@parley/protocol';
 import type { Mention, NewMention } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
-import { moderates } from '../conversations/access.ts';
+import { requireAllowed } from '../conversations/rules.ts';
 import type { LockedAccess } from '../conversations/access.ts';
 import { requireFeature } from '../enabled.ts';
 import type { StoredMention } from '../extras.ts';
@@ -47,14 +47,16 @@ const splitsPair = (text: string, at: number): boolean =>
   (text.charCodeAt(at - 1) & 0xfc00) === 0xd800 &&
   (text.charCodeAt(at) & 0xfc00) === 0xdc00;
 
-/** Everyone and here: in groups, by who keeps order in them. */
-export function allowAll(conversation: { type: string }, by: Pick<LockedAccess, 'role' | 'actor'>): void {
+/** Everyone and here: in groups, by who keeps order in them, or by all members if the group says so. */
+export function allowAll(
+  conversation: { type: string; rules: string | null },
+  by: Pick<LockedAccess, 'role' | 'actor'>,
+): void {
   if (conversation.type === 'direct') throw bad('mentions', 'Everyone and here are for groups.');
-  if (!moderates(by))
-    throw new ApiError('forbidden', {
-      param: 'mentions',
-      message: 'Only the owner or a moderator may mention everyone or here.',
-    });
+  requireAllowed(conversation, 'mentionEveryone', by, {
+    param: 'mentions',
+    message: 'Only the owner or a moderator may mention everyone or here.',
+  });
 }
 
 export const isForAll = ({ type }: { type: Mention['type'] }): boolean => type !== 'user';

@@ -10,6 +10,7 @@ import { noteReading, noteSending } from '../audit/content.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
 import { lockForChange, moderates, readable, requireWriting } from '../conversations/access.ts';
+import { requirePosting } from '../conversations/rules.ts';
 import { roleOf } from '../conversations/sql/members.ts';
 import type { LockedAccess } from '../conversations/access.ts';
 import type { SeenConversation } from '../conversations/sql.ts';
@@ -236,6 +237,7 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
   const lists = input.text ? await listsFor(ctx) : null;
   return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
     requireWriting(access);
+    requirePosting(access.conv, access);
     if (access.actor && row.sender !== access.actor.no)
       throw new ApiError('forbidden', { message: 'Only the author may edit a message.' });
     if (row.deletedAt) throw missing();

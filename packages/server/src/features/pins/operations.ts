@@ -4,6 +4,8 @@ import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { readable, requireWriting } from '../conversations/access.ts';
+import type { LockedAccess } from '../conversations/access.ts';
+import { requireAllowed } from '../conversations/rules.ts';
 import { addFlag } from '../conversations/sql.ts';
 import { completed } from '../messages/cold.ts';
 import { withExtras, withMessage } from '../messages/operations.ts';
@@ -17,7 +19,7 @@ import { addPin, dropPins } from './sql.ts';
 
 export const set = (ctx: Context, { messageId }: Input<'pins.set'>): Promise<Output<'pins.set'>> =>
   withMessage(ctx, messageId, async (tx, locked) => {
-    requireWriting(locked.access);
+    requirePinning(locked.access);
     const { conv, actor } = locked.access;
     const { seq } = live(locked);
     const [known] = hasPins(conv) ? await pinsBetween(tx, conv.env, conv.no, seq, seq) : [];
@@ -37,12 +39,19 @@ export const set = (ctx: Context, { messageId }: Input<'pins.set'>): Promise<Out
 
 export const remove = (ctx: Context, { messageId }: Input<'pins.remove'>): Promise<void> =>
   withMessage(ctx, messageId, async (tx, locked) => {
-    requireWriting(locked.access);
+    requirePinning(locked.access);
     const { conv } = locked.access;
     const { seq } = live(locked);
     if (hasPins(conv) && (await dropPins(tx, conv.env, conv.no, [seq])) > 0)
       await tell(ctx, tx, locked, false);
   });
+
+function requirePinning(access: LockedAccess): void {
+  requireWriting(access);
+  requireAllowed(access.conv, 'pinning', access, {
+    message: 'Only the owner or a moderator may pin messages.',
+  });
+}
 
 /** A deleted message can be neither pinned nor unpinned. */
 function live({ row }: LockedMessage): LockedMessage['row'] {

@@ -22,6 +22,7 @@ const expired: { table: string; column?: string; hours: number }[] = [
   { table: 'activity', column: 'at', hours: 24 },
   { table: 'restrictions', column: 'until', hours: 24 },
   { table: 'reports', column: 'resolved_at', hours: limits.reportDays * 24 },
+  { table: 'invite_links', column: 'expires_at', hours: 24 },
   { table: 'socket_sessions', column: 'closed_at', hours: limits.requestLogDays * 24 },
   { table: 'push_attempts', column: 'at', hours: limits.requestLogDays * 24 },
 ];

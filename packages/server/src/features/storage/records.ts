@@ -89,14 +89,14 @@ export async function conversationRecords(
   if (convs.length === 0) return [];
   const rows = await conversationsWithPeople(db, env, convs, removed);
   return rows.flatMap(({ no, people, lastSeq, ...row }): Placed[] => {
-    const { id, type, name, metadata, createdAt, deletedAt } = row;
+    const { id, type, name, metadata, rules, createdAt, deletedAt } = row;
     const conversation: ConversationRecord = {
       kind: 'conversation',
       id,
       type,
       name,
       metadata,
-      extras: null,
+      extras: rules === null ? null : `{"rules":${rules}}`,
       createdAt,
       deletedAt,
       revision: lastSeq,

@@ -2,6 +2,7 @@ import { ApiError, limits } from '@parley/protocol';
 import type { Attachment, Input, Output } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { readable, requireWritingIn } from '../conversations/access.ts';
+import { requirePosting } from '../conversations/rules.ts';
 import type { SeenConversation } from '../conversations/sql.ts';
 import { allowedType, essence, resourceOf, ruleOf } from './content/allowed.ts';
 import { verify } from './content/verify.ts';
@@ -31,6 +32,7 @@ export async function create(
   const conv = await readable(ctx, ctx.db, input.conversationId);
   if (conv.deletedAt) throw new ApiError('not_found', { message: 'Conversation not found.' });
   await requireWritingIn(ctx, ctx.db, conv);
+  requirePosting(conv, { role: conv.role, actor: ctx.caller.user });
   if (input.size > limits.fileBytes) throw new ApiError('file_too_large', { param: 'size' });
   const verdict = allowedType(input.contentType, input.filename);
   if (!verdict.ok)

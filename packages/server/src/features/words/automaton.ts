@@ -1,5 +1,5 @@
-import { masked, wordsOf } from './fold.ts';
-import type { Word } from './fold.ts';
+import { masked, wordsOf } from '../fold.ts';
+import type { Word } from '../fold.ts';
 
 /**
  * Finds the entries of word lists in a text, in time that is linear in the text, however many entries there are: what is

@@ -61,6 +61,9 @@ BEGIN
   IF p_sender IS NOT NULL AND p_member IS NULL THEN RETURN 'not_member'; END IF;
   IF p_own AND p_flags & 256 <> 0 THEN RETURN 'pair_blocked'; END IF;
   IF p_own AND p_silenced > p_at THEN RETURN refused_until('restricted', p_silenced, p_at); END IF;
+  IF p_own AND p_flags & 512 <> 0 AND EXISTS (SELECT 1 FROM members m WHERE m.ctid = p_member AND m.role = 'member') THEN
+    RETURN 'posting';
+  END IF;
   IF p_own AND p_flags & 1024 <> 0 THEN
     SELECT m.last_sent_at + slow_mode(p_env, p_conv, p_member) INTO free FROM members m WHERE m.ctid = p_member;
     IF free > p_at THEN RETURN refused_until('slow', free, p_at); END IF;

@@ -5,6 +5,8 @@
 export const guards = {
   /** A direct conversation of two users of whom one blocks the other. */
   blockedPair: 256,
+  /** Only owners and moderators send. */
+  posting: 512,
   /** Members send at most one message in some time. */
   slowMode: 1024,
 } as const;

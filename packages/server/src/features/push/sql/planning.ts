@@ -26,8 +26,8 @@ export const memberWaits = (seq: string): string =>
 export interface Levelled extends LevelRow {
   byDefault: DefaultLevel;
 }
-/** Its columns: of member `m` and environment `e`. */
-export const levelColumns = `m.level, m.muted, m.muted_until AS "mutedUntil", coalesce(e.settings ->> 'defaultLevel', 'all') AS "byDefault"`;
+/** Its columns: of member `m`, conversation `c` and environment `e`. */
+export const levelColumns = `m.level, m.muted, m.muted_until AS "mutedUntil", coalesce(c.rules::json ->> 'defaultLevel', e.settings ->> 'defaultLevel', 'all') AS "byDefault"`;
 
 /** blocks#push: SQL for whether a user does not block the author of a message. */
 export const notBlocked = (env: string, user: string, author: string): string =>

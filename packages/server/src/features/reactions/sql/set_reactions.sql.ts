@@ -89,6 +89,7 @@ DECLARE
   silence timestamptz;
   wants boolean; -- a member wants to add something, and may
   closed boolean; -- users may add nothing: one of the two blocks the other
+  bare boolean; -- the rule of the group: users react to nothing
   poll jsonb; -- that of the message, where somebody votes
   voted boolean;
   secret boolean; -- nobody may be told who voted
@@ -129,8 +130,9 @@ BEGIN
       FROM (SELECT DISTINCT p_usr[o] AS usr FROM unnest(g.items) o ORDER BY 1) w, LATERAL (
         SELECT b.usr, greatest(b.silenced_until, u.silenced_until) AS silenced FROM ${member('g', 'w.usr')} FOR KEY SHARE OF b, u SKIP LOCKED) k;
     closed := coalesce(m.flags & ${guards.blockedPair} <> 0, false);
+    bare := coalesce(m.flags & ${flags.noReactions} <> 0, false);
     wants := EXISTS (SELECT 1 FROM unnest(g.items) o WHERE p_on[o] AND p_usr[o] = ANY (people)
-      AND NOT (p_own[o] AND (closed OR coalesce(silences[array_position(people, p_usr[o])] > clock_timestamp(), false))));
+      AND NOT (p_own[o] AND (closed OR bare AND NOT ${isVote('p_emoji[o]')} OR coalesce(silences[array_position(people, p_usr[o])] > clock_timestamp(), false))));
     IF verdict IS NULL AND wants AND m.flags & ${flags.reactions} = 0 THEN
       PERFORM 1 FROM conversations c WHERE c.no = g.conv AND c.env = g.env FOR NO KEY UPDATE SKIP LOCKED;
       IF FOUND THEN
@@ -180,6 +182,10 @@ BEGIN
       silence := silences[array_position(people, p_usr[i])];
       IF silence > clock_timestamp() AND p_own[i] AND p_on[i] THEN
         verdicts[k] := refused_until('restricted', silence, clock_timestamp());
+        CONTINUE;
+      END IF;
+      IF bare AND p_own[i] AND p_on[i] AND NOT ${isVote('p_emoji[i]')} THEN
+        verdicts[k] := 'reacting';
         CONTINUE;
       END IF;
       CONTINUE WHEN verdict IS NOT NULL;

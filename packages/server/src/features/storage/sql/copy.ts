@@ -9,6 +9,8 @@ export interface ConversationWithPeople {
   type: string;
   name: string | null;
   metadata: string | null;
+  /** JSON; null: all as by default. */
+  rules: string | null;
   createdAt: string;
   deletedAt: string | null;
   lastSeq: number;
@@ -34,7 +36,7 @@ export function conversationsWithPeople(
       ? `(SELECT d.usr FROM departures d WHERE d.env = c.env AND d.conv = c.no ORDER BY d.at DESC LIMIT $3)`
       : `SELECT unnest(e.users) FROM events e WHERE e.env = c.env AND e.conv = c.no AND e.seq = ANY($3)`;
   return db.query<ConversationWithPeople>(
-    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.created_at AS "createdAt", c.deleted_at AS "deletedAt", c.last_seq AS "lastSeq", (
+    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.rules, c.created_at AS "createdAt", c.deleted_at AS "deletedAt", c.last_seq AS "lastSeq", (
        SELECT json_agg(json_build_array(u.id, m.role)) FROM (
          SELECT usr FROM members WHERE env = c.env AND conv = c.no
          UNION ${former}
