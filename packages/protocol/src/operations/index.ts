@@ -4,6 +4,7 @@ import { blocksOperations } from './blocks.ts';
 import { callsOperations } from './calls.ts';
 import { conversationsOperations } from './conversations.ts';
 import { environmentsOperations } from './environments.ts';
+import { hooksOperations } from './hooks.ts';
 import { logsOperations } from './logs.ts';
 import { mentionsOperations } from './mentions.ts';
 import { messagesOperations } from './messages.ts';
@@ -34,6 +35,7 @@ export const operations = {
   ...restrictionsOperations,
   ...wordsOperations,
   ...webhooksOperations,
+  ...hooksOperations,
   ...uploadsOperations,
   ...pushOperations,
   ...callsOperations,

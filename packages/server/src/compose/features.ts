@@ -3,6 +3,7 @@ import { createAnalytics } from '../features/analytics/service.ts';
 import { createCallService } from '../features/calls/service.ts';
 import type { Services } from '../features/context.ts';
 import { resumeErasures } from '../features/erasure/operations.ts';
+import { createHookService } from '../features/hooks/service.ts';
 import { createLostSweep } from '../features/live/history.ts';
 import { tellOwners } from '../features/plans/notices.ts';
 import { createPlanTable } from '../features/plans/table.ts';
@@ -41,6 +42,7 @@ export function createFeatures(
   const push = createPushService({ ...platform, presence: registry });
   sockets.onLost((socket) => push.lost(socket));
   const webhooks = createWebhookService({ ...platform, recorder });
+  const hooks = createHookService({ ...platform, log, recorder });
   const outbox = createOutbox({ ...platform, consumers: [webhooks.consumer, push.consumer] });
   const storage = createStorageService({ ...platform, log, retention, mailQueue });
   const reactions = createReactionService({ ...platform, log });
@@ -68,6 +70,7 @@ export function createFeatures(
     analytics,
     reactions,
     words: createWordService(db),
+    hooks,
     connections: (env) => presence.connections(env),
     linkOrigin: accounts.services.linkOrigin,
     plans,
@@ -80,6 +83,7 @@ export function createFeatures(
     accounts,
     push,
     webhooks,
+    hooks,
     outbox,
     storage,
     media,

@@ -16,7 +16,11 @@ export type TallyName =
   | 'acks'
   | 'ackMs'
   | 'fanouts'
-  | 'fanoutMs';
+  | 'fanoutMs'
+  | 'rejected'
+  | 'hookCalls'
+  | 'hookFailures'
+  | 'hooksFailedOpen';
 
 type Counts = Partial<Record<TallyName | 'peakConnections', number>>;
 
