@@ -3,8 +3,7 @@ import type { HookKind, HookVerdict } from '@parley/protocol';
 import type { Config } from '../../config.ts';
 import { tell } from '../../log/record.ts';
 import type { Recorder as Log } from '../../log/record.ts';
-import { systemTimers } from '../../platform/clock.ts';
-import type { Clock, Ids } from '../../platform/clock.ts';
+import type { Clock, Ids, Timers } from '../../platform/clock.ts';
 import { createBatcher } from '../../platform/flow/batcher.ts';
 import { Circuit } from '../../platform/flow/circuit.ts';
 import { Lines } from '../../platform/flow/lines.ts';
@@ -81,6 +80,7 @@ export function createHookService(options: {
   vault: Vault;
   ids: Ids;
   clock: Clock;
+  timers: Timers;
   logger: Logger;
   metrics: Metrics;
   recorder: Pick<Recorder, 'add'>;
@@ -102,7 +102,6 @@ export function createHookService(options: {
     ...options,
     outbound,
     places,
-    timers: systemTimers,
     attempted: measure.attempt,
     changed: (hook, failure) => {
       const told = note(hook, failure)
@@ -146,7 +145,7 @@ export function createHookService(options: {
           key: vault.open(secret, secretContext(row.no)),
           until: expiresAt === null ? null : Date.parse(expiresAt),
         })),
-      circuit: new Circuit(() => clock.monotonic()),
+      circuit: new Circuit(() => options.timers.monotonic()),
     }));
   }
 
