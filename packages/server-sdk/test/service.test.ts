@@ -108,7 +108,7 @@ test('server SDK: every method, against the real service, with a webhook that ve
     assert.ok((await parley.polls.close(asked.id)).poll?.closedAt);
     await assert.rejects(parley.polls.close(asked.id), { code: 'state_conflict', status: 409 });
     assert.equal(await messages.delete(asked.id, { hard: true }), undefined);
-    const { blocks, restrictions, wordLists } = parley;
+    const { blocks, restrictions, wordLists, hooks } = parley;
     assert.equal((await blocks.add('bob', { byUserId: 'ann' })).userId, 'bob');
     for await (const { userId } of blocks.list({ userId: 'ann' })) assert.equal(userId, 'bob');
     assert.equal(await blocks.remove('bob', { byUserId: 'ann' }), undefined);
@@ -125,6 +125,14 @@ test('server SDK: every method, against the real service, with a webhook that ve
     assert.equal((await wordLists.get('sdk')).action, 'mask');
     for await (const { name, entries } of wordLists.list()) assert.deepEqual([name, entries], ['sdk', 2]);
     assert.equal(await wordLists.delete('sdk'), undefined);
+    // It would see messages of direct conversations alone.
+    const { secret } = await hooks.set('before-send', { url: receiver.url, types: 'direct' });
+    assert.match(secret!, /^whsec_/);
+    assert.equal((await hooks.get('before-send')).types, 'direct');
+    assert.match((await hooks.rotateSecret('before-send')).secret, /^whsec_/);
+    assert.equal((await hooks.test('before-send')).verdict, 'allow');
+    assert.equal(typeof (await hooks.stats('before-send')).calls, 'number');
+    assert.equal(await hooks.delete('before-send'), undefined);
     assert.ok((await messages.delete(message.id))!.deletedAt);
     const oldest = (await messages.list(conv.id)).data.at(-1)!;
     assert.equal(await messages.delete(oldest.id, { hard: true }), undefined);
