@@ -126,9 +126,10 @@ test('server SDK: every method, against the real service, with a webhook that ve
     for await (const { name, entries } of wordLists.list()) assert.deepEqual([name, entries], ['sdk', 2]);
     assert.equal(await wordLists.delete('sdk'), undefined);
     // It would see messages of direct conversations alone.
-    const { secret } = await hooks.set('before-send', { url: receiver.url, types: 'direct' });
-    assert.match(secret!, /^whsec_/);
+    const made = await hooks.set('before-send', { url: receiver.url, types: 'direct' });
+    assert.match(made.secret!, /^whsec_/);
     assert.equal((await hooks.get('before-send')).types, 'direct');
+    for await (const { kind } of hooks.list()) assert.equal(kind, 'before-send');
     assert.match((await hooks.rotateSecret('before-send')).secret, /^whsec_/);
     assert.equal((await hooks.test('before-send')).verdict, 'allow');
     assert.equal(typeof (await hooks.stats('before-send')).calls, 'number');

@@ -1,3 +1,4 @@
+import { page, pageQuery } from '../schemas/common.ts';
 import {
   Hook,
   hookFields,
@@ -9,7 +10,8 @@ import {
 } from '../schemas/hooks.ts';
 import { operation, table } from './define.ts';
 
-const common = { tag: 'Hooks', callers: ['server', 'dashboard'], params: { kind: HookKindParam } } as const;
+const tagged = { tag: 'Hooks', callers: ['server', 'dashboard'] } as const;
+const common = { ...tagged, params: { kind: HookKindParam } } as const;
 const manage = { ...common, permission: 'webhooks.manage' } as const;
 const read = { ...common, permission: 'environments.read' } as const;
 const errors = ['not_found'] as const;
@@ -30,6 +32,15 @@ export const hooksOperations = table(
     text: 'The hook is shown without its secret.',
     response: Hook,
     errors,
+  }),
+
+  operation('hooks.list', 'GET /v1/hooks', {
+    ...tagged,
+    permission: 'environments.read',
+    summary: 'The hooks of the environment',
+    text: 'There is at most one of each kind. They are shown without their secrets.',
+    query: pageQuery,
+    response: page(Hook),
   }),
 
   operation('hooks.delete', 'DELETE /v1/hooks/{kind}', {

@@ -55,6 +55,7 @@ export const routes = {
   "webhooks.replayFailed": {"method":"POST","path":"/v1/webhooks/{webhookId}/replay-failed","params":["webhookId"],"query":[],"body":true,"statuses":[202],"page":null},
   "hooks.set": {"method":"PUT","path":"/v1/hooks/{kind}","params":["kind"],"query":[],"body":true,"statuses":[200],"page":null},
   "hooks.get": {"method":"GET","path":"/v1/hooks/{kind}","params":["kind"],"query":[],"body":false,"statuses":[200],"page":null},
+  "hooks.list": {"method":"GET","path":"/v1/hooks","params":[],"query":["limit","cursor"],"body":false,"statuses":[200],"page":"cursor"},
   "hooks.delete": {"method":"DELETE","path":"/v1/hooks/{kind}","params":["kind"],"query":[],"body":false,"statuses":[204],"page":null},
   "hooks.test": {"method":"POST","path":"/v1/hooks/{kind}/test","params":["kind"],"query":[],"body":false,"statuses":[200],"page":null},
   "hooks.rotateSecret": {"method":"POST","path":"/v1/hooks/{kind}/rotate-secret","params":["kind"],"query":[],"body":false,"statuses":[200],"page":null},

@@ -179,6 +179,7 @@ export const handlers = {
   'wordLists.delete': words.remove,
   'hooks.set': hooks.set,
   'hooks.get': hooks.get,
+  'hooks.list': hooks.list,
   'hooks.delete': hooks.remove,
   'hooks.test': hooks.test,
   'hooks.rotateSecret': hooks.rotateSecret,

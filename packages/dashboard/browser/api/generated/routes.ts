@@ -43,6 +43,7 @@ export const routes = {
   "webhooks.replayFailed": {"method":"POST","path":"/v1/webhooks/{webhookId}/replay-failed","params":["webhookId"],"query":[],"body":true,"key":true,"role":"developer"},
   "hooks.set": {"method":"PUT","path":"/v1/hooks/{kind}","params":["kind"],"query":[],"body":true,"key":true,"role":"developer"},
   "hooks.get": {"method":"GET","path":"/v1/hooks/{kind}","params":["kind"],"query":[],"body":false,"key":true,"role":"viewer"},
+  "hooks.list": {"method":"GET","path":"/v1/hooks","params":[],"query":["limit","cursor"],"body":false,"key":true,"role":"viewer"},
   "hooks.delete": {"method":"DELETE","path":"/v1/hooks/{kind}","params":["kind"],"query":[],"body":false,"key":true,"role":"developer"},
   "hooks.test": {"method":"POST","path":"/v1/hooks/{kind}/test","params":["kind"],"query":[],"body":false,"key":true,"role":"developer"},
   "hooks.rotateSecret": {"method":"POST","path":"/v1/hooks/{kind}/rotate-secret","params":["kind"],"query":[],"body":false,"key":true,"role":"developer"},

@@ -16,7 +16,7 @@ export const viewHook = ({ no: _, ...hook }: HookRow): Hook => hook;
 export const secrets = signingSecrets('hook_secrets', 'hook');
 
 export const findHooks = (db: Queryable, env: number): Promise<HookRow[]> =>
-  db.query<HookRow>(`SELECT ${columns} FROM hooks WHERE env = $1`, [env]);
+  db.query<HookRow>(`SELECT ${columns} FROM hooks WHERE env = $1 ORDER BY kind`, [env]);
 
 export async function findHook(db: Queryable, env: number, kind: HookKind): Promise<HookRow | undefined> {
   const [row] = await db.query<HookRow>(`SELECT ${columns} FROM hooks WHERE env = $1 AND kind = $2`, [
