@@ -24,9 +24,11 @@ type Settings = Omit<Input<'hooks.set'>, 'kind'>;
 export function BeforeSendHook(): ReactNode {
   const { items, error } = useRows('hooks.list', {});
   const may = useMay('hooks.set');
+  const [editing, setEditing] = useState(false);
   if (error) return <Failed error={error} />;
   if (!items) return null;
   const hook = items.find((one) => one.kind === kind);
+  const edit = (): void => setEditing(true);
   return (
     <Section title="Before-send hook">
       <Stack gap="sm">
@@ -37,8 +39,16 @@ export function BeforeSendHook(): ReactNode {
             One URL that allows, rejects or rewrites every message before it is stored.
           </Text>
         )}
-        {may ? hook ? <Manage hook={hook} /> : <EditHook label="Set up the hook" begin={null} /> : null}
+        {may && hook ? <Manage edit={edit} /> : null}
+        {may && !hook ? (
+          <Group>
+            <Button variant="default" onClick={edit}>
+              Set up the hook
+            </Button>
+          </Group>
+        ) : null}
       </Stack>
+      <EditHook opened={editing} close={() => setEditing(false)} begin={hook ?? null} />
     </Section>
   );
 }
@@ -96,12 +106,11 @@ function HookState({ hook }: { hook: Hook }): ReactNode {
   );
 }
 
-/** Sets the hook. A new one shows its secret in the same dialog. */
-function EditHook({ label, begin }: { label: string; begin: Hook | null }): ReactNode {
-  const [opened, setOpened] = useState(false);
+/** Sets the hook. A new one shows its secret in the same dialog, which therefore outlives the change. */
+function EditHook(props: { opened: boolean; close: () => void; begin: Hook | null }): ReactNode {
   const [secret, setSecret] = useState<string | null>(null);
   const end = (): void => {
-    setOpened(false);
+    props.close();
     setSecret(null);
     set.reset();
   };
@@ -109,31 +118,24 @@ function EditHook({ label, begin }: { label: string; begin: Hook | null }): Reac
     done: ({ secret: made }) => (made === undefined ? end() : setSecret(made)),
   });
   return (
-    <>
-      <Group>
-        <Button variant="default" onClick={() => setOpened(true)}>
-          {label}
-        </Button>
-      </Group>
-      <SecretDialog
-        opened={opened}
-        onClose={end}
-        title={secret === null ? 'The before-send hook' : 'The hook’s signing secret'}
-        secret={secret !== null}
-      >
-        {secret === null ? (
-          <HookForm
-            begin={begin}
-            pending={set.isPending}
-            error={set.error}
-            submit={(given) => set.mutate({ kind, ...given })}
-            cancel={end}
-          />
-        ) : (
-          <Secret value={secret} />
-        )}
-      </SecretDialog>
-    </>
+    <SecretDialog
+      opened={props.opened}
+      onClose={end}
+      title={secret === null ? 'The before-send hook' : 'The hook’s signing secret'}
+      secret={secret !== null}
+    >
+      {secret === null ? (
+        <HookForm
+          begin={props.begin}
+          pending={set.isPending}
+          error={set.error}
+          submit={(given) => set.mutate({ kind, ...given })}
+          cancel={end}
+        />
+      ) : (
+        <Secret value={secret} />
+      )}
+    </SecretDialog>
   );
 }
 
@@ -219,7 +221,7 @@ function HookForm(props: {
   );
 }
 
-function Manage({ hook }: { hook: Hook }): ReactNode {
+function Manage({ edit }: { edit: () => void }): ReactNode {
   const [secret, setSecret] = useState<string | null>(null);
   const test = useChange('hooks.test');
   const rotate = useChange('hooks.rotateSecret', { done: (made) => setSecret(made.secret) });
@@ -227,10 +229,17 @@ function Manage({ hook }: { hook: Hook }): ReactNode {
   return (
     <>
       <Group gap="xs">
-        <Button variant="default" loading={test.isPending} onClick={() => test.mutate({ kind })}>
+        <Button
+          size="compact-sm"
+          variant="default"
+          loading={test.isPending}
+          onClick={() => test.mutate({ kind })}
+        >
           Test the hook
         </Button>
-        <EditHook label="Edit the hook" begin={hook} />
+        <Button size="compact-sm" variant="default" onClick={edit}>
+          Edit the hook
+        </Button>
         <ConfirmButton
           harmless
           label="Rotate the secret"

@@ -72,6 +72,8 @@ export interface CallOptions {
 }
 
 const userAgent = 'Parley-Hooks/1.0';
+/** What the log calls a request of which nothing depends. */
+const testType = 'hook.test';
 
 export function createCaller(options: CallOptions) {
   const { outbound, places, clock, timers, ids } = options;
@@ -151,7 +153,7 @@ export function createCaller(options: CallOptions) {
     const requestId = ids.make('request');
     let status: number | null = null;
     let ms = 0;
-    const base = { hook, type: asked.type, requestId };
+    const base = { hook, type: test ? testType : asked.type, requestId };
     try {
       let answer: unknown;
       try {
