@@ -1,4 +1,4 @@
-import { Alert, Button, Checkbox, Group, NativeSelect, NumberInput, Stack, Text } from '@mantine/core';
+import { Alert, Button, Checkbox, Group, NativeSelect, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Hook, Input } from '@parley/protocol';
@@ -148,7 +148,7 @@ function HookForm(props: {
 }): ReactNode {
   const { begin, error } = props;
   const [url, setUrl] = useState(begin?.url ?? '');
-  const [timeoutMs, setTimeoutMs] = useState<number | string>(begin?.timeoutMs ?? 1_000);
+  const [timeoutMs, setTimeoutMs] = useState(String(begin?.timeoutMs ?? 1_000));
   const [onFailure, setOnFailure] = useState<string>(begin?.onFailure ?? 'allow');
   const [types, setTypes] = useState<string>(begin?.types ?? 'all');
   const [edits, setEdits] = useState(begin?.edits ?? true);
@@ -179,13 +179,14 @@ function HookForm(props: {
         required
         data-autofocus
       />
-      <NumberInput
+      <Field
         label="Time to answer, in milliseconds"
+        type="number"
         min={100}
         max={3_000}
         step={100}
         value={timeoutMs}
-        onChange={setTimeoutMs}
+        set={setTimeoutMs}
         required
       />
       <NativeSelect

@@ -190,7 +190,7 @@ test('hooks#bounds: at most a hundred calls of an environment are under way, and
   await scene.server('DELETE', beforeSend);
 });
 
-test('hooks#kill: a hook that is killed in the middle of its answers loses and doubles nothing', async () => {
+test('hooks#failures: a hook that is killed in the middle of its answers loses and doubles nothing', async () => {
   const people = await Promise.all(Array.from({ length: 10 }, () => scene.actor()));
   for (const onFailure of ['reject', 'allow'] as const) {
     const { id: cid } = await scene.group(people[0]!, people.slice(1));

@@ -207,7 +207,7 @@ export function createCaller(options: CallOptions) {
       options.attempted(result);
       failure = result.failure;
       made = failure !== null || value !== undefined;
-      if (value === undefined) throw error;
+      if (value === undefined) throw error as Error;
       return value;
     } finally {
       const change = hook.circuit.ended(pass, !made ? 'unmade' : failure ? 'failed' : 'succeeded');
@@ -235,7 +235,7 @@ export function createCaller(options: CallOptions) {
     ): Promise<HookResult> {
       const release = await placeFor(hook, timers.monotonic() + hook.timeoutMs);
       const { result, error } = await attempt(hook, asked, hook.timeoutMs, release, true);
-      if (error !== undefined && !(error instanceof HookFailed)) throw error;
+      if (error !== undefined && !(error instanceof HookFailed)) throw error as Error;
       return result;
     },
   };
