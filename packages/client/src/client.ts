@@ -138,7 +138,7 @@ export function createClient(options: ClientOptions): Client {
       open.get(cid)?.restart();
       followers?.wentBack();
     },
-    levelEnds: () => extend((e) => e.levelEnds()),
+    levelEnds: () => extend((e) => void e.levelEnds()),
     mentions: isForMe,
     now: () => new Date(clock.now() + clockOffset).toISOString(),
   });

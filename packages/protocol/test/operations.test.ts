@@ -124,7 +124,7 @@ test('what takes no turn holds no connection while it waits', () => {
   for (const op of operationList) {
     // A test of a webhook is queued instead of run under an Idempotency-Key; sign-ins are few and counted by account.
     if (op.name === 'webhooks.test' || op.plane === 'control') continue;
-    const input = { type: 'direct', members: [], userIds: [] };
+    const input = { type: 'direct', members: [], userIds: [], entries: [] };
     if (costOf(op.name as keyof typeof operations, input) === 0)
       assert.ok(op.repeatable || op.changesNothing, op.name);
   }

@@ -21,7 +21,7 @@ test('a call is the route of the table: ids in the path, other fields in query o
       ['DELETE', '/v1/users/alice?messages=delete', ''],
       ['POST', '/v1/conversations/conv_1/messages', '{"text":"hi","senderId":"alice"}'],
       ['GET', '/v1/users/alice', ''],
-      ['POST', '/v1/users/alice/deactivate', ''],
+      ['POST', '/v1/users/alice/deactivate', '{}'],
     ],
   );
   for (const one of seen) assert.equal(one.headers.authorization, `Bearer ${secretKey}`);

@@ -195,7 +195,7 @@ function pathItem(op: Operation, use: Use, shared: JsonObject): JsonObject {
     ...(op.body
       ? {
           requestBody: {
-            required: true,
+            required: !op.bodyOptional,
             content: { 'application/json': { schema: use(op.body), example: sample(plain(op.body)) } },
           },
         }

@@ -15,6 +15,7 @@ export const blocksOperations = table(
     text: 'In the direct conversation of the two nobody writes, edits, reacts, uploads or calls any more: that is `403 blocked`, from this answer on. The blocked user cannot add the other to groups, nor see whether it is online, and its messages and calls in groups notify it no more; in groups both stay and see everything. Blocking again changes nothing. A user blocks at most 1,000 others.',
     params,
     body: { byUserId: blocker },
+    bodyOptional: true,
     response: Block,
     errors: ['not_found', 'limit_reached'],
     cost: 2,

@@ -43,6 +43,8 @@ export interface Operation {
   query: TObject;
   /** null if the operation takes no body. */
   body: TObject | null;
+  /** A request without a body is one whose body has no fields. */
+  bodyOptional: boolean;
   /** Status codes of success; the first is the usual one. */
   statuses: readonly number[];
   /** null if there is no content. */
@@ -97,6 +99,7 @@ interface Spec<
   params?: P;
   query?: Q;
   body?: B;
+  bodyOptional?: boolean;
   statuses?: readonly number[];
   response?: R;
   /** The default is JSON alone. */
@@ -154,6 +157,7 @@ export function operation<
     params: closed(spec.params ?? {}),
     query: closed(spec.query ?? {}),
     body: spec.body ? closed(spec.body) : null,
+    bodyOptional: spec.bodyOptional ?? false,
     statuses: spec.statuses ?? [spec.response ? 200 : 204],
     response: spec.response ?? null,
     formats: spec.formats ?? ['application/json'],

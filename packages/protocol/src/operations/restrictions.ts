@@ -49,6 +49,7 @@ export const restrictionsOperations = table(
     text: 'The user reads everything and writes nothing, in all conversations. To keep a user out altogether, deactivate it.',
     params: { userId: UserId },
     body: restrictionFields,
+    bodyOptional: true,
     response: Restriction,
     errors: ['not_found'],
   }),

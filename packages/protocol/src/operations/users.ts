@@ -118,11 +118,12 @@ export const usersOperations = table(
     text: 'For users who may not use the service for now: tokens are refused with `403 user_deactivated`, sockets close with 4003, live calls are left. Messages, memberships and unread counts stay. `reactivate` undoes it, and so does the time `until`; the user then needs a new token.',
     ...managed,
     params,
-    query: {
+    body: {
       until: optional(
         Type.Unsafe<string>({ ...Moment, description: 'When it ends; left out: it has no end' }),
       ),
     },
+    bodyOptional: true,
     response: User,
     errors: ['not_found'],
   }),

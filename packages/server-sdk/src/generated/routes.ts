@@ -5,7 +5,7 @@ export const routes = {
   "users.get": {"method":"GET","path":"/v1/users/{userId}","params":["userId"],"query":[],"body":false,"statuses":[200],"page":null},
   "users.lookup": {"method":"POST","path":"/v1/users/lookup","params":[],"query":[],"body":true,"statuses":[200],"page":null},
   "users.list": {"method":"GET","path":"/v1/users","params":[],"query":["limit","cursor","prefix","namePrefix"],"body":false,"statuses":[200],"page":"cursor"},
-  "users.deactivate": {"method":"POST","path":"/v1/users/{userId}/deactivate","params":["userId"],"query":["until"],"body":false,"statuses":[200],"page":null},
+  "users.deactivate": {"method":"POST","path":"/v1/users/{userId}/deactivate","params":["userId"],"query":[],"body":true,"statuses":[200],"page":null},
   "users.reactivate": {"method":"POST","path":"/v1/users/{userId}/reactivate","params":["userId"],"query":[],"body":false,"statuses":[200],"page":null},
   "users.revokeTokens": {"method":"POST","path":"/v1/users/{userId}/revoke-tokens","params":["userId"],"query":[],"body":false,"statuses":[200],"page":null},
   "users.erase": {"method":"DELETE","path":"/v1/users/{userId}","params":["userId"],"query":["messages","confirm"],"body":false,"statuses":[204],"page":null},

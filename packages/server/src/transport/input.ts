@@ -14,7 +14,8 @@ export function requestReader(operation: Operation) {
   const queryRules = coercingValidator(operation.query);
   const body = operation.body ? validator(operation.body) : null;
 
-  return (paramValues: Record<string, unknown>, query: Record<string, unknown>, given: unknown): unknown => {
+  return (paramValues: Record<string, unknown>, query: Record<string, unknown>, sent: unknown): unknown => {
+    const given = sent === undefined && operation.bodyOptional ? {} : sent;
     const problem = params(paramValues) ?? queryRules(query) ?? bodyProblem(given);
     if (problem) throw problem;
     return storable({ ...paramValues, ...query, ...(operation.body ? (given as object) : {}) });

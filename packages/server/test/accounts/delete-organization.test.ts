@@ -116,6 +116,11 @@ describe('dashboard#delete-organization: DELETE /v1/organizations/{id}', () => {
     // What the message set off is counted and sent first, or it would come after the removal.
     while ((await sql('SELECT 1 FROM activity_notes UNION ALL SELECT 1 FROM outbox')).length > 0);
     assert.equal(await removeEnded(db, 0), 0, 'what has not ended stays');
+    const counted = `FROM environments e JOIN counters c ON c.env = e.no WHERE e.id = $1 AND c.at = '2001-01-01'`;
+    await sql(`INSERT INTO counters SELECT no, 1, '2001-01-01', '{}' FROM environments WHERE id = $1`, [
+      env.id,
+    ]);
+    assert.equal((await sql(`SELECT 1 ${counted}`, [env.id])).length, 1);
     assert.equal((await remove()).status, 204);
     assert.equal(await removeEnded(db), 0, 'not before sockets and requests have ended');
     const before = await rowsOf('env_dev');
@@ -124,9 +129,12 @@ describe('dashboard#delete-organization: DELETE /v1/organizations/{id}', () => {
     const left = await rowsOf(env.id);
     assert.deepEqual(
       // Requests are logged and counted a moment later, for which there is a grace period outside of this test.
-      Object.keys(left).filter((name) => !/^(audit|object_removals|activity|request_log_\d+)$/.test(name)),
+      Object.keys(left).filter(
+        (name) => !/^(audit|object_removals|activity|counters|request_log_\d+)$/.test(name),
+      ),
       [],
     );
+    assert.deepEqual(await sql(`SELECT 1 ${counted}`, [env.id]), [], 'what was counted before is gone');
     assert.equal(left['object_removals'], 1, 'the sweep of media removes the file');
     const after = await rowsOf('env_dev');
     for (const name of ['messages', 'conversations', 'events', 'members', 'users', 'secret_keys'])

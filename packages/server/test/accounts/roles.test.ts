@@ -63,6 +63,10 @@ const make: Record<string, () => Promise<string>> = {
     return 'expo';
   },
   slot: () => Promise.resolve('a'),
+  name: async () => {
+    await owner.in('env_dev')('PUT', '/v1/moderation/lists/walk', wordList());
+    return 'walk';
+  },
   userId: async () => (await scene.actor()).id,
   conversationId: async () => (await conversation()).id,
   messageId: async () => {
@@ -81,6 +85,7 @@ const needName = /^organizations\.delete$/;
 /** Nobody here is connected to media: calls/media.test.ts has it working. */
 const needMedia = /^calls\.mute$/;
 const expo = { credentials: { accessToken: 'expo-Secret-0123456789' } };
+const wordList = () => ({ entries: [`walk${++count}`], action: 'mask', conversations: 'all' });
 const conversation = async () => scene.group(await scene.actor(), []);
 
 /** Bodies and queries; those not named need none. */
@@ -117,6 +122,7 @@ const given: Record<
   'conversations.create': () => ({ body: { type: 'group', members: [`walk-${++count}`] } }),
   'members.add': async () => ({ body: { userIds: [(await scene.actor()).id] } }),
   'messages.send': () => ({ body: { text: 'walked' } }),
+  'wordLists.set': () => ({ body: wordList() }),
   'conversations.list': async () => ({ query: `?userId=${(await scene.actor()).id}` }),
 };
 
@@ -186,6 +192,7 @@ const unrecorded = new Set([
   'storage.testDatabase',
   'storage.testMedia',
   'users.reactivate',
+  'users.unsilence',
   'webhooks.replayFailed',
   'storage.removeMedia',
 ]);
@@ -223,7 +230,7 @@ for (const op of ofAPlace)
       if (op.scope === 'environment' && op.path.includes('{')) {
         // Its own environment, with an id of ours.
         const mixed = await call(foreigner, op, prepared, foreignEnvironment);
-        const chosen = /\{(userId|provider|slot)\}/.test(op.path);
+        const chosen = /\{(userId|provider|slot|name)\}/.test(op.path);
         if (!chosen) assertError(mixed, 404, 'not_found');
         else assert.ok(!JSON.stringify(mixed.body).includes('env_dev'));
       }

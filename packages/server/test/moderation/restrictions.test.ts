@@ -259,7 +259,7 @@ test('restrictions#environment: a silence in the environment holds everywhere; w
 test('users#deactivate-until: a deactivation with an end is over by then, for new tokens', async () => {
   const user = await scene.actor();
   const end = soon(1_500);
-  const { status, body } = await server('POST', `/v1/users/${user.id}/deactivate?until=${end}`);
+  const { status, body } = await server('POST', `/v1/users/${user.id}/deactivate`, { until: end });
   assert.equal(status, 200);
   assert.ok(body.deactivatedAt);
   const tokenOf = async () => await server('POST', '/v1/tokens', { userId: user.id });
@@ -271,7 +271,7 @@ test('users#deactivate-until: a deactivation with an end is over by then, for ne
   assert.equal((await api('GET', '/v1/conversations')).status, 200);
   assert.equal((await server('GET', `/v1/users/${user.id}`)).body.deactivatedAt, null);
   assertError(
-    await server('POST', `/v1/users/${user.id}/deactivate?until=never`),
+    await server('POST', `/v1/users/${user.id}/deactivate`, { until: 'never' }),
     400,
     'invalid_request',
     'until',

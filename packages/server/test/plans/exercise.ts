@@ -128,6 +128,8 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     await ok(server('DELETE', `/v1/conversations/${direct.id}`));
     await ok(a.api('POST', '/v1/conversations', { type: 'direct', members: [b.id] }));
 
+    await askModeration(scene, { a, b, c, id });
+
     // Users.
     const users = await ok(server('GET', '/v1/users?limit=1'));
     await ok(server('GET', `/v1/users?limit=1&cursor=${users.nextCursor}`));
@@ -208,6 +210,36 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     await Promise.all([receiver.close(), failing.close()]);
     await vendor.close();
   }
+}
+
+/** Blocks, bans, silences, slow mode and word lists. */
+async function askModeration(
+  { server }: Scene,
+  { a, b, c, id }: { a: Actor; b: Actor; c: Actor; id: string },
+): Promise<void> {
+  const ok = async (answer: Promise<{ status: number; body: any }>): Promise<any> => {
+    const { status: code, body } = await answer;
+    assert.ok(code < 300, `${code} ${JSON.stringify(body)}`);
+    return body;
+  };
+  for (const user of [b, c]) await ok(a.api('PUT', `/v1/blocks/${user.id}`));
+  const blocks = await ok(a.api('GET', '/v1/blocks?limit=1'));
+  await ok(a.api('GET', `/v1/blocks?limit=1&cursor=${blocks.nextCursor}`));
+  for (const user of [b, c]) await ok(a.api('DELETE', `/v1/blocks/${user.id}`));
+  const path = `/v1/conversations/${id}`;
+  for (const user of [b, c]) await ok(a.api('PUT', `${path}/restrictions/${user.id}`, { kind: 'silence' }));
+  const restrictions = await ok(a.api('GET', `${path}/restrictions?limit=1`));
+  await ok(a.api('GET', `${path}/restrictions?limit=1&cursor=${restrictions.nextCursor}`));
+  for (const user of [b, c]) await ok(a.api('DELETE', `${path}/restrictions/${user.id}`));
+  await ok(server('PUT', `/v1/users/${b.id}/silence`, {}));
+  await ok(server('DELETE', `/v1/users/${b.id}/silence`));
+  for (const slowModeSeconds of [60, 0]) await ok(a.api('PATCH', path, { rules: { slowModeSeconds } }));
+  const list = { entries: ['gold'], action: 'mask', conversations: 'all' };
+  await ok(server('PUT', '/v1/moderation/lists/words', list));
+  await ok(server('GET', '/v1/moderation/lists'));
+  await ok(server('GET', '/v1/moderation/lists/words'));
+  await ok(b.api('POST', `${path}/messages`, { text: 'gold', clientMsgId: 'masked' }));
+  await ok(server('DELETE', '/v1/moderation/lists/words'));
 }
 
 /** Calls, as far as they come without a media node; what is refused has been looked up too. */

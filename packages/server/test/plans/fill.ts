@@ -70,6 +70,9 @@ export async function fill(db: Queryable): Promise<void> {
     JOIN environments e ON e.id = 'env_plans' || CASE WHEN i % 2 = 0 THEN 0 ELSE i % ${tenants} END
     JOIN users u ON u.env = e.no AND u.id = 'u' || 1 + i % CASE WHEN e.no = ${large} THEN ${people} ELSE 4 END) s`;
   for (const sql of [
+    `INSERT INTO blocks (env, usr, blocked, at)
+     SELECT env, usr, usr + 1 + i % 200, at FROM ${spread} ON CONFLICT DO NOTHING`,
+    `INSERT INTO restrictions (env, conv, usr, kind, at) SELECT env, 1 + i % 500, usr, 'ban', at FROM ${spread} ON CONFLICT DO NOTHING`,
     `INSERT INTO erased_ids (env, subject, tokens_from) SELECT env, sha256(i::text::bytea), at FROM ${spread}`,
     `INSERT INTO idempotency (env, key, route, fingerprint, status, subjects, created_at)
      SELECT env, 'key' || i, '\\x00', '\\x00', 200, ARRAY['u' || i], at FROM ${spread}`,

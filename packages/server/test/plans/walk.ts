@@ -60,6 +60,7 @@ const small = [
   'schema_functions',
   'schema_migrations',
   'storage',
+  'word_lists',
 ];
 
 export async function createJudge(db: Queryable): Promise<Judge> {

@@ -33,8 +33,9 @@ after(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-/** The store, of which presence needs only who a user is. */
+/** The store, of which presence needs only who a user is; nobody blocks anybody. */
 const query = (text: string, values: unknown[][]): Promise<unknown[]> => {
+  if (text.includes('FROM blocks')) return Promise.resolve([]);
   const known = values[1]!.map((one) => people.find(({ no, id }) => no === one || id === one)!);
   const seen = text.startsWith('UPDATE') ? values[2]! : [];
   return Promise.resolve(

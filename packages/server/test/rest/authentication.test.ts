@@ -385,7 +385,6 @@ describe('api#callers: callers of every operation', () => {
       'POST /v1/tokens',
       'PUT /v1/users/{userId}',
       'DELETE /v1/conversations/{conversationId}',
-      'PATCH /v1/conversations/{conversationId}/members/{userId}',
     ];
     const clients = [
       'PUT /v1/conversations/{conversationId}/mute',

@@ -4,7 +4,7 @@ export const routes = {
   "users.get": {"method":"GET","path":"/v1/users/{userId}","params":["userId"],"query":[],"body":false,"key":true,"role":"viewer"},
   "users.lookup": {"method":"POST","path":"/v1/users/lookup","params":[],"query":[],"body":true,"key":true,"role":"viewer"},
   "users.list": {"method":"GET","path":"/v1/users","params":[],"query":["limit","cursor","prefix","namePrefix"],"body":false,"key":true,"role":"viewer"},
-  "users.deactivate": {"method":"POST","path":"/v1/users/{userId}/deactivate","params":["userId"],"query":["until"],"body":false,"key":true,"role":"developer"},
+  "users.deactivate": {"method":"POST","path":"/v1/users/{userId}/deactivate","params":["userId"],"query":[],"body":true,"key":true,"role":"developer"},
   "users.reactivate": {"method":"POST","path":"/v1/users/{userId}/reactivate","params":["userId"],"query":[],"body":false,"key":true,"role":"developer"},
   "users.revokeTokens": {"method":"POST","path":"/v1/users/{userId}/revoke-tokens","params":["userId"],"query":[],"body":false,"key":true,"role":"developer"},
   "users.erase": {"method":"DELETE","path":"/v1/users/{userId}","params":["userId"],"query":["messages","confirm"],"body":false,"key":true,"role":"developer"},
