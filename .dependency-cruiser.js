@@ -27,6 +27,7 @@ const features = [
   'push',
   'storage',
   'words',
+  'hooks',
   'messages',
   'reactions',
   'pins',

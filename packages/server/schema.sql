@@ -1,5 +1,5 @@
 -- The tables of a new store, written by npm run schema from the migrations; do not edit.
--- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69 70 72 73 74 75 77
+-- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69 70 72 73 74 75 76 77
 
 CREATE SEQUENCE request_log_no CACHE 1000;
 
@@ -57,6 +57,7 @@ CREATE TABLE environments (
   removing_until timestamp(3) with time zone,
   removed_at timestamp(3) with time zone,
   words integer NOT NULL DEFAULT 0,
+  hooks integer NOT NULL DEFAULT 0,
   CONSTRAINT environments_kind_check CHECK (kind = ANY (ARRAY['production'::text, 'development'::text])),
   CONSTRAINT environments_status_check CHECK (status = ANY (ARRAY['active'::text, 'suspended'::text])),
   CONSTRAINT environments_pkey PRIMARY KEY (no),
@@ -1046,6 +1047,33 @@ CREATE INDEX reports_by_target ON reports USING btree (env, target, seq, kind);
 CREATE INDEX reports_by_user ON reports USING btree (env, usr, head) WHERE usr IS NOT NULL;
 CREATE INDEX reports_by_reporter ON reports USING btree (env, reporter);
 CREATE INDEX reports_ended ON reports USING btree (resolved_at) WHERE resolved_at IS NOT NULL;
+
+CREATE TABLE hooks (
+  no bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  env integer NOT NULL,
+  kind text NOT NULL,
+  url text NOT NULL,
+  timeout_ms integer NOT NULL,
+  on_failure text NOT NULL,
+  edits boolean NOT NULL,
+  servers boolean NOT NULL,
+  types text,
+  created_at timestamp(3) with time zone NOT NULL,
+  updated_at timestamp(3) with time zone NOT NULL,
+  failing_since timestamp(3) with time zone,
+  CONSTRAINT hooks_pkey PRIMARY KEY (no),
+  CONSTRAINT hooks_env_kind_key UNIQUE (env, kind)
+);
+
+CREATE TABLE hook_secrets (
+  no bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  hook bigint NOT NULL,
+  secret bytea NOT NULL,
+  expires_at timestamp(3) with time zone,
+  CONSTRAINT hook_secrets_pkey PRIMARY KEY (no),
+  CONSTRAINT hook_secrets_hook_fkey FOREIGN KEY (hook) REFERENCES hooks(no) ON DELETE CASCADE
+);
+CREATE INDEX hook_secrets_hook ON hook_secrets USING btree (hook);
 
 CREATE TABLE listed_groups (
   env integer NOT NULL,

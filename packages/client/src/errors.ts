@@ -69,6 +69,7 @@ const transient = new Set<string>([
   'history_unavailable',
   'storage_unavailable',
   'service_unavailable',
+  'hook_unavailable',
   'internal',
 ]);
 /** errors#retryable. */

@@ -113,6 +113,28 @@ describe('changes', () => {
     assert.equal((await server('GET', '/v1/users/zoe')).status, 404);
   });
 
+  it('the before-send hook is set, tested and removed; its secret is shown once', async () => {
+    const page = await go('/env_other/webhooks');
+    await button(page, 'Set up the hook').click();
+    await dialog(page).getByLabel('URL').fill('http://127.0.0.1:9/hook');
+    await dialog(page).getByLabel('Without an answer').selectOption('Refuse it; the app tries again');
+    await button(page, 'Save the hook').click();
+    assert.match(await dialog(page).getByLabel('Shown once').innerText(), /^whsec_/);
+    await button(page, 'Done').click();
+    await page.getByText('refused, and the app tries again').waitFor();
+    await button(page, 'Test the hook').click();
+    await page.getByText('The test failed').waitFor();
+    await button(page, 'Edit the hook').click();
+    assert.equal(await dialog(page).getByLabel('URL').inputValue(), 'http://127.0.0.1:9/hook');
+    await dialog(page).getByLabel('Ask about edits too').uncheck();
+    await button(page, 'Save the hook').click();
+    await page.getByText('Asked about messages, for 1000 ms').waitFor();
+    await button(page, 'Remove').click();
+    await dialog(page).getByRole('button', { name: 'Remove' }).click();
+    await button(page, 'Set up the hook').waitFor();
+    assert.equal((await serverApi(service.url, 'other')('GET', '/v1/hooks/before-send')).status, 404);
+  });
+
   it('an endpoint is added, tested, rotated, disabled, and its failed deliveries are replayed', async () => {
     const page = await go('/env_dev/webhooks');
     await button(page, 'Add an endpoint').first().click();

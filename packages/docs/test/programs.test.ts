@@ -55,4 +55,29 @@ describe('programs of the guides', () => {
       await server('DELETE', `/v1/webhooks/${webhook.id}`);
     }
   });
+
+  it('hooks: the hook rejects, rewrites and allows, and refuses what is forged', long, async () => {
+    const own = ownNames();
+    await writeFiles(folder, 'hooks.md', own);
+    const port = String(await freePort());
+    const url = `http://127.0.0.1:${port}/`;
+    const hook = await server('PUT', '/v1/hooks/before-send', { url, servers: true, timeoutMs: 3_000 });
+    const program = await startProgram(folder, 'hook.mjs', { PORT: port, HOOK_SECRET: hook.body.secret });
+    try {
+      assert.equal((await fetch(url, { method: 'POST', body: '{}' })).status, 401);
+      const members = [own('alice'), own('bob')];
+      const { body: direct } = await server('POST', '/v1/conversations', { type: 'direct', members });
+      const say = async (text: string) => {
+        const path = `/v1/conversations/${direct.id}/messages`;
+        const { body } = await server('POST', path, { senderId: own('alice'), text });
+        return body.error?.message ?? body.text;
+      };
+      assert.equal(await say('Our casino!'), 'Advertising is not welcome here.');
+      assert.equal(await say('Call +49 30 123 4567'), 'Call (number hidden)');
+      assert.equal(await say('Hello'), 'Hello');
+    } finally {
+      await program.stop();
+      await server('DELETE', '/v1/hooks/before-send');
+    }
+  });
 });

@@ -111,7 +111,7 @@ export const errors = {
     403,
     'error',
     'no',
-    'A word list refused the message; `message` is the reason for people.',
+    'A word list or the before-send hook refused the message; `message` is the reason for people.',
   ),
   user_deactivated: row('permission', 403, { close: 4003 }, 'no', 'The user is deactivated.'),
   dev_tokens_disabled: row(
@@ -203,6 +203,14 @@ export const errors = {
     5_000,
   ),
   calls_unavailable: row('unavailable', 503, 'error', 'yes', 'No media server is available.', 5_000),
+  hook_unavailable: row(
+    'unavailable',
+    503,
+    'error',
+    'yes',
+    'The before-send hook gave no answer, and the environment wants none without one.',
+    1_000,
+  ),
   service_unavailable: row(
     'unavailable',
     503,

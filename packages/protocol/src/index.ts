@@ -27,4 +27,5 @@ export * from './schemas/rules.ts';
 export * from './schemas/storage.ts';
 export * from './schemas/webhooks.ts';
 export * from './schemas/words.ts';
+export * from './schemas/hooks.ts';
 export * from './webhook-events.ts';

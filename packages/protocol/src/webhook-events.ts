@@ -81,6 +81,8 @@ export const webhookEvents = {
   'sink.degraded': open({ lagSeconds }),
   'sink.failing': open({ errorClass: Type.String(), since: Timestamp }),
   'sink.recovered': open({ lagSeconds }),
+  'hook.failing': open({ kind: Type.String(), since: Timestamp, errorClass: Type.String() }),
+  'hook.recovered': open({ kind: Type.String() }),
   'call.started': open({ call: Call }),
   'call.ended': open({ call: Call }),
 } as const;

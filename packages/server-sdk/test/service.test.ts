@@ -108,7 +108,7 @@ test('server SDK: every method, against the real service, with a webhook that ve
     assert.ok((await parley.polls.close(asked.id)).poll?.closedAt);
     await assert.rejects(parley.polls.close(asked.id), { code: 'state_conflict', status: 409 });
     assert.equal(await messages.delete(asked.id, { hard: true }), undefined);
-    const { blocks, restrictions, wordLists, invites } = parley;
+    const { blocks, restrictions, wordLists, invites, hooks } = parley;
     await conversations.update(conv.id, { rules: { joining: 'open', listed: true } });
     const found: string[] = [];
     for await (const { id } of conversations.discover({ q: 'two' })) found.push(id);
@@ -143,6 +143,15 @@ test('server SDK: every method, against the real service, with a webhook that ve
     assert.equal(decided.reports, 1);
     for await (const { kind } of users.listRestrictions('ann')) assert.equal(kind, 'silence');
     await users.unsilence('ann');
+    // It would see messages of direct conversations alone.
+    const made = await hooks.set('before-send', { url: receiver.url, types: 'direct' });
+    assert.match(made.secret!, /^whsec_/);
+    assert.equal((await hooks.get('before-send')).types, 'direct');
+    for await (const { kind } of hooks.list()) assert.equal(kind, 'before-send');
+    assert.match((await hooks.rotateSecret('before-send')).secret, /^whsec_/);
+    assert.equal((await hooks.test('before-send')).verdict, 'allow');
+    assert.equal(typeof (await hooks.stats('before-send')).calls, 'number');
+    assert.equal(await hooks.delete('before-send'), undefined);
     assert.ok((await messages.delete(message.id))!.deletedAt);
     const oldest = (await messages.list(conv.id)).data.at(-1)!;
     assert.equal(await messages.delete(oldest.id, { hard: true }), undefined);

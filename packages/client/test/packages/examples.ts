@@ -41,6 +41,7 @@ export function testExamples({ home, service, packages, parley, hosts }: Options
       'token-server-fastify',
       'bot',
       'webhook-receiver',
+      'before-send-hook',
       'vite-app',
     ])
       await cp(join(source, name), join(folder, name), { recursive: true });
@@ -113,6 +114,7 @@ export function testExamples({ home, service, packages, parley, hosts }: Options
       .filter((entry) => entry.isDirectory() && !/^(call-client|history-receiver)$/.test(entry.name))
       .map((entry) => entry.name);
     assert.deepEqual(small.sort(), [
+      'before-send-hook',
       'bot',
       'go-server',
       'python-server',
@@ -163,6 +165,35 @@ export function testExamples({ home, service, packages, parley, hosts }: Options
   it('webhook-receiver: refuses what is forged, and takes what is signed', limit, async () => {
     const cwd = join(folder, 'webhook-receiver');
     await takesWebhooks('/', (env) => start(['node', 'receiver.mjs'], cwd, env, /listening on/));
+  });
+
+  it('before-send-hook: rejects, rewrites and allows', limit, async () => {
+    const port = String(await npmStart.freePort());
+    const authorization = `Bearer ${service.secretKey}`;
+    const headers = { authorization, 'content-type': 'application/json' };
+    const set = await fetch(`${service.url}/v1/hooks/before-send`, {
+      method: 'PUT',
+      headers,
+      body: JSON.stringify({ url: `http://127.0.0.1:${port}`, servers: true, timeoutMs: 3_000 }),
+    });
+    const { secret } = (await set.json()) as { secret: string };
+    const cwd = join(folder, 'before-send-hook');
+    await start(['node', 'hook.mjs'], cwd, { PORT: port, HOOK_SECRET: secret }, /listening on/);
+    const { id } = await parley('/v1/conversations', { type: 'direct', members: ['alice', 'bob'] });
+    const say = async (text: string) => {
+      const body = JSON.stringify({ senderId: 'alice', text });
+      const answer = await fetch(`${service.url}/v1/conversations/${id}/messages`, {
+        method: 'POST',
+        headers,
+        body,
+      });
+      const said = (await answer.json()) as { text?: string; error?: { message: string } };
+      return said.error?.message ?? said.text;
+    };
+    assert.equal(await say('Visit our casino'), 'Advertising is not welcome here.');
+    assert.equal(await say('Call 030 1234567'), 'Call (number hidden)');
+    assert.equal(await say('Hello'), 'Hello');
+    await fetch(`${service.url}/v1/hooks/before-send`, { method: 'DELETE', headers: { authorization } });
   });
 
   if (!onPath('python3')) leftOut('Python', 'python3');

@@ -52,6 +52,7 @@ export default function Logs(): ReactNode {
             ['request', 'requests'],
             ['socket', 'sockets'],
             ['webhook', 'webhooks'],
+            ['hook', 'hooks'],
           ]}
         />
         <FilterChoice

@@ -9,6 +9,7 @@ import { Page } from '../ui/page.tsx';
 import { Empty } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status-badge.tsx';
 import { Time } from '../ui/time.tsx';
+import { BeforeSendHook } from './hook.tsx';
 import { AddEndpoint } from './webhook-form.tsx';
 import { WebhookPage } from './webhook.tsx';
 
@@ -65,6 +66,7 @@ function Endpoints(): ReactNode {
           </Empty>
         }
       />
+      <BeforeSendHook />
       <AddEndpoint opened={adding} close={() => setAdding(false)} />
     </Page>
   );

@@ -62,6 +62,9 @@ export const examples: Record<string, Example> = {
     body: { url: 'https://example.com/parley', events: ['message.created', 'message.read'] },
   },
   'webhooks.update': { body: { events: ['message.created'], description: 'To the search of the shop' } },
+  'hooks.set': {
+    body: { url: 'https://example.com/before-send', timeoutMs: 1_000, onFailure: 'allow' },
+  },
   'uploads.create': {
     body: { conversationId, filename: 'receipt.pdf', size: 20_480, contentType: 'application/pdf' },
   },

@@ -51,6 +51,7 @@ export const guides: Group<Guide>[] = [
       guide('uploads', 'Uploads'),
       guide('push', 'Push'),
       guide('webhooks', 'Webhooks'),
+      guide('hooks', 'Before-send hook'),
       guide('calls', 'Calls'),
       guide('storage', 'Your own storage'),
       guide('operations', 'Run it yourself'),

@@ -5,6 +5,7 @@ import { callsOperations } from './calls.ts';
 import { conversationsOperations } from './conversations.ts';
 import { environmentsOperations } from './environments.ts';
 import { joiningOperations } from './joining.ts';
+import { hooksOperations } from './hooks.ts';
 import { logsOperations } from './logs.ts';
 import { mentionsOperations } from './mentions.ts';
 import { messagesOperations } from './messages.ts';
@@ -38,6 +39,7 @@ export const operations = {
   ...wordsOperations,
   ...reportsOperations,
   ...webhooksOperations,
+  ...hooksOperations,
   ...uploadsOperations,
   ...pushOperations,
   ...callsOperations,

@@ -15,7 +15,7 @@ const oneOf = <const V extends readonly string[]>(values: V, description?: strin
     ...(description === undefined ? {} : { description }),
   });
 
-export const logKinds = ['request', 'socket', 'webhook'] as const;
+export const logKinds = ['request', 'socket', 'webhook', 'hook'] as const;
 export const LogKind = oneOf(logKinds);
 export type LogKind = Static<typeof LogKind>;
 
@@ -33,7 +33,7 @@ export const LogEntry = open(
     at: Timestamp,
     kind: oneOf(
       logKinds,
-      'A request over REST; an error or a refused login on a socket; an attempt to deliver a webhook',
+      'A request over REST; an error or a refused login on a socket; an attempt to deliver a webhook; a call of a hook',
     ),
     requestId: nullable(Type.String({ pattern: '^req_' })),
     method: nullable(Type.String()),

@@ -314,6 +314,8 @@ export const webhookTexts: Record<string, string> = {
   'sink.degraded': 'Your history database is more than 5 minutes behind.',
   'sink.failing': 'Your history database has taken nothing for more than an hour.',
   'sink.recovered': 'Your history database has caught up.',
+  'hook.failing': 'A synchronous hook does not answer, and is left out or refuses everything.',
+  'hook.recovered': 'The hook answers again.',
   'call.started': 'A call began to ring.',
   'call.ended': 'A call ended; it says why, and how long it took.',
 };

@@ -3,6 +3,7 @@ import { createAnalytics } from '../features/analytics/service.ts';
 import { createCallService } from '../features/calls/service.ts';
 import type { Services } from '../features/context.ts';
 import { resumeErasures } from '../features/erasure/operations.ts';
+import { createHookService } from '../features/hooks/service.ts';
 import { createLostSweep } from '../features/live/history.ts';
 import { tellOwners } from '../features/plans/notices.ts';
 import { createPlanTable } from '../features/plans/table.ts';
@@ -42,6 +43,7 @@ export function createFeatures(
   const push = createPushService({ ...platform, presence: registry });
   sockets.onLost((socket) => push.lost(socket));
   const webhooks = createWebhookService({ ...platform, recorder });
+  const hooks = createHookService({ ...platform, log, recorder });
   const outbox = createOutbox({ ...platform, consumers: [webhooks.consumer, push.consumer] });
   const storage = createStorageService({ ...platform, log, retention, mailQueue });
   const reactions = createReactionService({ ...platform, log });
@@ -71,6 +73,7 @@ export function createFeatures(
     reactions,
     words: createWordService(db),
     reports,
+    hooks,
     connections: (env) => presence.connections(env),
     linkOrigin: accounts.services.linkOrigin,
     plans,
@@ -83,6 +86,7 @@ export function createFeatures(
     accounts,
     push,
     webhooks,
+    hooks,
     outbox,
     storage,
     media,

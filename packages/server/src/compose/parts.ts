@@ -65,6 +65,7 @@ export function listParts(
     part('metrics', metricsServer(platform)),
     [
       { name: 'connections of webhooks', stop: () => webhooks.close() },
+      { name: 'connections of hooks', stop: () => features.hooks.close() },
       { name: 'connections of push', stop: () => push.close() },
       { name: 'connections of storage', stop: () => storage.close() },
     ],

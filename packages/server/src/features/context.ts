@@ -21,6 +21,8 @@ export interface Environment extends EnvironmentRecord {
   no: number;
   /** Grows with every change of its word lists; 0: it never had one. */
   words: number;
+  /** The same of its hooks. */
+  hooks: number;
 }
 
 /** A person who signed in to the dashboard. */

@@ -25,10 +25,12 @@ import * as restrictions from './conversations/restrictions.ts';
 import * as diagnostics from './diagnostics/operations.ts';
 import * as erasure from './erasure/operations.ts';
 import * as events from './events/operations.ts';
+import * as hooks from './hooks/operations.ts';
 import * as live from './live/operations.ts';
 import * as logs from './logs/operations.ts';
 import * as members from './conversations/members.ts';
 import * as mentions from './mentions/operations.ts';
+import { edit, prepareEdit } from './messages/edit.ts';
 import * as messages from './messages/operations.ts';
 import { versions } from './messages/versions.ts';
 import * as pins from './pins/operations.ts';
@@ -162,7 +164,7 @@ export const handlers = {
   'messages.send': messages.send,
   'messages.list': messages.list,
   'messages.get': messages.get,
-  'messages.update': async (ctx, input) => messages.editReply(await messages.edit(ctx, input)),
+  'messages.update': edit,
   'messages.delete': async (ctx, input) => messages.removeReply(await messages.remove(ctx, input)),
   'messages.versions': versions,
   'blocks.add': blocks.add,
@@ -189,6 +191,13 @@ export const handlers = {
   'wordLists.get': words.get,
   'wordLists.list': words.list,
   'wordLists.delete': words.remove,
+  'hooks.set': hooks.set,
+  'hooks.get': hooks.get,
+  'hooks.list': hooks.list,
+  'hooks.delete': hooks.remove,
+  'hooks.test': hooks.test,
+  'hooks.rotateSecret': hooks.rotateSecret,
+  'hooks.stats': hooks.stats,
   'reactions.set': reactions.set,
   'reactions.remove': reactions.remove,
   'reactions.list': reactions.list,
@@ -245,6 +254,22 @@ export const handlers = {
   'live.trace': live.trace,
   'diagnostics.delivery': diagnostics.delivery,
 } satisfies Handlers;
+
+type Turn = <T>(work: () => Promise<T>) => Promise<T>;
+/**
+ * What waits for somebody outside before an operation has its turn and, under an Idempotency-Key, its transaction: it
+ * holds neither meanwhile. `briefly` runs short work in a turn of its own. It returns null if there is nothing to wait
+ * for, and otherwise what runs instead of the operation's function.
+ */
+export type Preparation<C = Context, I = never> = (
+  ctx: C,
+  input: I,
+  briefly: Turn,
+) => null | Promise<(inner: C) => Promise<unknown>>;
+
+export const preparations: { [N in OperationName]?: Preparation<ContextOf<N>, Input<N>> } = {
+  'messages.update': prepareEdit,
+};
 
 /** The exact return type of each handler, from which the socket makes its acks. */
 export type TypedHandlers = typeof handlers;

@@ -91,6 +91,8 @@ export interface ToldToWebhooks {
   'sink.degraded': { data: WebhookEvents['sink.degraded'] };
   'sink.failing': { data: WebhookEvents['sink.failing'] };
   'sink.recovered': { data: WebhookEvents['sink.recovered'] };
+  'hook.failing': { data: WebhookEvents['hook.failing'] };
+  'hook.recovered': { data: WebhookEvents['hook.recovered'] };
   /** The call as it was at that moment, stored with the event. */
   'call.started': { call: Call };
   'call.ended': { call: Call };
@@ -272,6 +274,8 @@ export const webhookOnly: {
   'sink.degraded': { data: ({ data }) => data },
   'sink.failing': { data: ({ data }) => data },
   'sink.recovered': { data: ({ data }) => data },
+  'hook.failing': { data: ({ data }) => data },
+  'hook.recovered': { data: ({ data }) => data },
   'call.started': { data: ({ call }) => ({ call }), kept: true },
   'call.ended': { data: ({ call }) => ({ call }), kept: true },
 };

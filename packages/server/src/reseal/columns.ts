@@ -40,6 +40,13 @@ export const sealedTables: readonly SealedTable[] = [
     context: (row) => `webhook ${text(row['endpoint_id'])}`,
   },
   {
+    table: 'hook_secrets',
+    key: [['no', 'bigint']],
+    columns: ['secret'],
+    needs: [['hook', 't.hook']],
+    context: ({ hook }) => `hook ${text(hook)}`,
+  },
+  {
     table: 'push_credentials',
     key: [['no', 'bigint']],
     columns: ['sealed'],

@@ -174,6 +174,8 @@ const elsewhere: Record<WebhookOnlyName, string> = {
   'sink.degraded': 'history/sink-state.test.ts',
   'sink.failing': 'history/sink-state.test.ts',
   'sink.recovered': 'history/sink-state.test.ts',
+  'hook.failing': 'hooks/failures.test.ts',
+  'hook.recovered': 'hooks/failures.test.ts',
   'call.started': 'calls/operations.test.ts',
   'call.ended': 'calls/operations.test.ts',
 };

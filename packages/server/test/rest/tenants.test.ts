@@ -25,6 +25,9 @@ setUp(async () => {
   webhookId = (await create('/v1/webhooks', endpoint)).id;
   const words = { entries: ['theirs-alone'], action: 'reject', conversations: 'all' };
   assert.equal((await foreign.server('PUT', '/v1/moderation/lists/theirs', words)).status, 200);
+  // Messages of groups, which the tests send, never reach it.
+  const hook = { url: 'https://hooks.example.com/x', types: 'direct' };
+  assert.equal((await foreign.server('PUT', '/v1/hooks/before-send', hook)).status, 200);
 });
 
 interface Ids {
@@ -41,8 +44,9 @@ interface Ids {
   inviteId: string;
   /** Of a word list. */
   name: string;
-  /** Belongs to nobody. */
+  /** Belong to nobody. */
   emoji: string;
+  kind: string;
 }
 
 interface Victim {
@@ -88,6 +92,7 @@ async function createVictim(): Promise<Victim> {
     inviteId: link.id,
     name: 'theirs',
     emoji: ':any:',
+    kind: 'before-send',
   };
   assert.equal(
     (await user.api('POST', '/v1/push/devices', { provider: 'fcm', token: ids.token })).status,
@@ -104,6 +109,7 @@ async function createVictim(): Promise<Victim> {
     `/v1/webhooks/${webhookId}`,
     '/v1/moderation/lists/theirs',
     `/v1/reports?conversationId=${id}`,
+    '/v1/hooks/before-send',
     `/v1/calls?conversationId=${id}`,
   ];
   return {
@@ -136,6 +142,7 @@ const nobody = (): Ids => {
     inviteId: `lnk_${ulid()}`,
     name: 'nobodys',
     emoji: ':any:',
+    kind: 'before-send',
   };
 };
 
@@ -164,6 +171,8 @@ const samples: Record<string, (ids: Ids) => { body?: unknown; query?: string }> 
   'reports.update': () => ({ body: { status: 'resolved', actions: ['delete_message', 'silence'] } }),
   // Refused, so that there is no list of this name here when it is read.
   'wordLists.set': () => ({ body: { entries: ['*'], action: 'reject', conversations: 'all' } }),
+  // Refused, for the same reason.
+  'hooks.set': () => ({ body: { url: 'nowhere' } }),
   'reactions.set': ({ userId }) => ({ body: { userId } }),
   'reactions.remove': ({ userId }) => ({ query: `?userId=${userId}` }),
   'polls.vote': () => ({ body: { options: [1] } }),

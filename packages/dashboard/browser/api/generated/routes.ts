@@ -45,6 +45,13 @@ export const routes = {
   "webhooks.deliveries": {"method":"GET","path":"/v1/webhooks/{webhookId}/deliveries","params":["webhookId"],"query":["limit","cursor"],"body":false,"key":true,"role":"viewer"},
   "webhooks.replay": {"method":"POST","path":"/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay","params":["webhookId","deliveryId"],"query":[],"body":false,"key":true,"role":"developer"},
   "webhooks.replayFailed": {"method":"POST","path":"/v1/webhooks/{webhookId}/replay-failed","params":["webhookId"],"query":[],"body":true,"key":true,"role":"developer"},
+  "hooks.set": {"method":"PUT","path":"/v1/hooks/{kind}","params":["kind"],"query":[],"body":true,"key":true,"role":"developer"},
+  "hooks.get": {"method":"GET","path":"/v1/hooks/{kind}","params":["kind"],"query":[],"body":false,"key":true,"role":"viewer"},
+  "hooks.list": {"method":"GET","path":"/v1/hooks","params":[],"query":["limit","cursor"],"body":false,"key":true,"role":"viewer"},
+  "hooks.delete": {"method":"DELETE","path":"/v1/hooks/{kind}","params":["kind"],"query":[],"body":false,"key":true,"role":"developer"},
+  "hooks.test": {"method":"POST","path":"/v1/hooks/{kind}/test","params":["kind"],"query":[],"body":false,"key":true,"role":"developer"},
+  "hooks.rotateSecret": {"method":"POST","path":"/v1/hooks/{kind}/rotate-secret","params":["kind"],"query":[],"body":false,"key":true,"role":"developer"},
+  "hooks.stats": {"method":"GET","path":"/v1/hooks/{kind}/stats","params":["kind"],"query":[],"body":false,"key":true,"role":"viewer"},
   "push.listCredentials": {"method":"GET","path":"/v1/push/credentials","params":[],"query":[],"body":false,"key":false,"role":"viewer"},
   "push.setCredentials": {"method":"PUT","path":"/v1/push/credentials/{provider}","params":["provider"],"query":[],"body":true,"key":false,"role":"developer"},
   "push.removeCredentials": {"method":"DELETE","path":"/v1/push/credentials/{provider}","params":["provider"],"query":[],"body":false,"key":false,"role":"developer"},
@@ -118,4 +125,4 @@ export const routes = {
   "diagnostics.delivery": {"method":"GET","path":"/v1/diagnostics/delivery","params":[],"query":["messageId","userId"],"body":false,"key":false,"role":"viewer"},
 } as const;
 
-export const webhookEventNames = ["message.created","message.updated","message.deleted","message.reactions","message.pinned","conversation.created","conversation.updated","conversation.deleted","member.added","member.removed","member.restricted","message.read","user.blocked","user.deleted","notification.needed","report.created","report.resolved","sink.degraded","sink.failing","sink.recovered","call.started","call.ended"] as const;
+export const webhookEventNames = ["message.created","message.updated","message.deleted","message.reactions","message.pinned","conversation.created","conversation.updated","conversation.deleted","member.added","member.removed","member.restricted","message.read","user.blocked","user.deleted","notification.needed","report.created","report.resolved","sink.degraded","sink.failing","sink.recovered","hook.failing","hook.recovered","call.started","call.ended"] as const;

@@ -18,7 +18,10 @@ export type TallyName =
   | 'acks'
   | 'ackMs'
   | 'fanouts'
-  | 'fanoutMs';
+  | 'fanoutMs'
+  | 'hookCalls'
+  | 'hookFailures'
+  | 'hooksFailedOpen';
 
 type Counts = Partial<Record<TallyName | 'peakConnections', number>>;
 

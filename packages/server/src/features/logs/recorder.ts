@@ -108,7 +108,7 @@ export function createRecorder(options: {
     const of = count(row.env, row.at);
     if (row.kind === 'socket') of.socket_errors++;
     else if (row.kind === 'webhook') of[row.failed ? 'webhooks_failed' : 'webhooks_ok']++;
-    else {
+    else if (row.kind === 'request') {
       of.requests++;
       if (row.failed) of.errors++;
       if ((row.status ?? 0) >= 500) of.server_errors++;

@@ -2,34 +2,31 @@ import { ApiError, limits } from '@parley/protocol';
 import type { Attachment, Input, Message, MessageOrTombstone, Output, Tombstone } from '@parley/protocol';
 import type { LogEvent } from '../../log/events.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
-import { changeMentions } from '../../log/unread/sql/mentions.ts';
 import { liveEvent, record } from '../../log/record.ts';
 import type { MessageRecord } from '../../platform/history/port.ts';
+import type { Lines } from '../../platform/flow/lines.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { noteReading, noteSending } from '../audit/content.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
-import { lockForChange, moderates, readable, requireWriting } from '../conversations/access.ts';
-import { requirePosting } from '../conversations/rules.ts';
+import { lockForChange, moderates, readable } from '../conversations/access.ts';
 import { roleOf } from '../conversations/sql/members.ts';
 import type { LockedAccess } from '../conversations/access.ts';
 import type { SeenConversation } from '../conversations/sql.ts';
-import { parseExtras, storeExtras } from '../extras.ts';
+import { storeExtras } from '../extras.ts';
 import { happened } from '../happenings.ts';
 import { pageLimit } from '../pages.ts';
-import { badWords, listsFor, rejected } from '../words/check.ts';
 import { thawMessages } from '../storage/thaw.ts';
 import * as cold from './cold.ts';
-import { allowAll, checkMentions, isForAll, mentionedUsers, storedMentions } from './mentions.ts';
+import type { Draft, SendInput } from './draft.ts';
 import { applyPolicies } from './policies.ts';
-import type { SendInput } from './policies.ts';
 import * as reader from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import { withPins } from '../sql/pin-reader.ts';
 import { withReactions } from '../sql/reaction-reader.ts';
 import * as sql from './sql.ts';
 
-const missing = () => new ApiError('not_found', { message: 'Message not found.' });
+export const missing = () => new ApiError('not_found', { message: 'Message not found.' });
 
 /**
  * Commits a message. A repeated clientMsgId commits nothing: the answer is the original message, in its present state
@@ -37,7 +34,16 @@ const missing = () => new ApiError('not_found', { message: 'Message not found.' 
  */
 export async function send(ctx: Context, given: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
-  const { input, sender, extras: kept, reported } = await applyPolicies(ctx, given);
+  const line = enterLine(ctx, given);
+  let draft: Draft;
+  try {
+    draft = await applyPolicies(ctx, given);
+    await line?.turn;
+  } catch (error) {
+    line?.leave();
+    throw error;
+  }
+  const { input, sender, extras: kept, reported } = draft;
   const extras = storeExtras(kept);
   const files = input.attachments?.length ? input.attachments : null;
   const empty = Object.keys(input.metadata ?? {}).length === 0;
@@ -58,7 +64,9 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
       attachments: files && JSON.stringify(files),
       ...(extras === null ? {} : { extras }),
     });
-  const appended = await append().catch(async (error: unknown) => {
+  const appending = append();
+  line?.leave();
+  const appended = await appending.catch(async (error: unknown) => {
     // The message that is replied to may be in the customer's database.
     const unknown = error instanceof ApiError && error.param === 'replyTo' && input.replyTo !== undefined;
     if (!unknown || !(await cold.fetchBack(ctx, input.replyTo!, input.conversationId))) throw error;
@@ -116,6 +124,17 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
     });
   if (sender) await active.acted(ctx.env, sender.no);
   return message;
+}
+
+/**
+ * hooks#order: while a hook decides, messages of one sender to one conversation must not overtake each other. They are
+ * decided on at the same time and appended in order.
+ */
+function enterLine({ env, caller, services }: Context, given: SendInput): ReturnType<Lines['enter']> | null {
+  if (env.hooks === 0) return null;
+  return services.hooks.lines.enter(
+    `${env.no} ${given.conversationId} ${caller.user?.id ?? given.senderId ?? ''}`,
+  );
 }
 
 const createdEvent = (row: MessageRow & { env: number }, clientMsgId?: string | null): LogEvent =>
@@ -225,86 +244,6 @@ export async function readableMessage(ctx: Context, row: MessageRow): Promise<Se
   }
 }
 
-export interface Edited {
-  message: Message;
-  /** The event's own seq; the message keeps its original one. */
-  eventSeq: number;
-}
-
-export async function edit(ctx: Context, input: Input<'messages.update'>): Promise<Edited> {
-  if (input.text === undefined && input.metadata === undefined && input.mentions === undefined)
-    throw new ApiError('invalid_request', { param: 'text', message: 'Give text, metadata or mentions.' });
-  const lists = input.text ? await listsFor(ctx) : null;
-  return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
-    requireWriting(access);
-    requirePosting(access.conv, access);
-    if (access.actor && row.sender !== access.actor.no)
-      throw new ApiError('forbidden', { message: 'Only the author may edit a message.' });
-    if (row.deletedAt) throw missing();
-    if (row.version !== input.expectedVersion)
-      throw new ApiError('version_conflict', {
-        message: `The message is at version ${row.version}: read it again.`,
-      });
-    const found = lists?.find(input.text!, access.conv.type === 'direct');
-    if (found?.reject) throw rejected(ctx, badWords);
-    const text = found?.text ?? input.text ?? row.text;
-    const metadata = input.metadata === undefined ? row.metadata : JSON.stringify(input.metadata);
-    if (
-      text === null &&
-      row.attachments === null &&
-      (metadata ?? '{}') === '{}' &&
-      !parseExtras(row.extras).poll
-    )
-      throw new ApiError('invalid_request', {
-        param: 'metadata',
-        message: 'A message needs text, an attachment, metadata or a poll.',
-      });
-    const mentions = await editedMentions(ctx, tx, { access, row }, text, input.mentions);
-    await happened(ctx, tx, 'messageChanges', { env: ctx.env.no, row });
-    const edited = await sql.editMessage(tx, ctx.env.no, row, {
-      text,
-      metadata,
-      ...mentions,
-      at: access.conv.lockedAt,
-    });
-    if (found?.report) tx.afterCommit(() => ctx.services.reports.found(ctx.env, edited));
-    const message = reader.viewLive(edited);
-    const [seq] = await record(ctx.services.log, tx, access.conv, [
-      { type: 'message.updated', actor: access.actor, message },
-    ]);
-    return { message, eventSeq: seq! };
-  });
-}
-
-/** Who the message mentions after the edit. Users who are newly named have it counted; nobody is pushed. */
-async function editedMentions(
-  ctx: Context,
-  tx: Tx,
-  { access, row }: LockedMessage,
-  text: string | null,
-  given: Input<'messages.update'>['mentions'],
-): Promise<Pick<MessageRow, 'extras' | 'mentions'>> {
-  const { mentions: before = [], ...rest } = parseExtras(row.extras);
-  if (!given) {
-    if (text === row.text || before.length === 0) return { extras: row.extras, mentions: row.mentions };
-    // Nobody knows where in the new text the names stand.
-    const extras = storeExtras({ ...rest, mentions: before.map(([who]) => [who]) });
-    return {
-      extras,
-      mentions: row.mentions!.map(({ offset: _, length: __, ...mention }) => mention),
-    };
-  }
-  checkMentions(ctx, text, given);
-  if (given.some(isForAll) && !row.mentions?.some(isForAll)) allowAll(access.conv, access);
-  const mentions = await storedMentions(tx, ctx.env.no, given);
-  const [old, now] = [mentionedUsers(before), mentionedUsers(mentions)];
-  await changeMentions(tx, ctx.env.no, row, {
-    added: now.filter((user) => !old.includes(user)),
-    removed: old.filter((user) => !now.includes(user)),
-  });
-  return { extras: storeExtras({ ...rest, mentions }), mentions: given.length > 0 ? given : null };
-}
-
 export interface Deleted {
   tombstone: Tombstone;
   hard: boolean;
@@ -360,8 +299,6 @@ export async function emptyMessages(
   await happened(ctx, tx, 'messagesEmptied', { env, conv: no, flags: conv.flags, emptied, ...messages });
 }
 
-export const editReply = ({ message, eventSeq }: Edited): Change<Message> =>
-  new Change(200, message, eventSeq);
 export const removeReply = ({ tombstone, hard, eventSeq }: Deleted): Change<Tombstone> =>
   new Change(hard ? 204 : 200, tombstone, eventSeq);
 

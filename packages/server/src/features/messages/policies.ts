@@ -1,11 +1,11 @@
 import { ApiError } from '@parley/protocol';
-import type { Input } from '@parley/protocol';
 import { wasSent } from '../../log/sql/append.ts';
 import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
-import type { Extras } from '../extras.ts';
 import { userNumbers } from '../users/sql.ts';
 import { badWords, isDirect, listsFor, rejected } from '../words/check.ts';
+import { askBeforeSend } from './before-send.ts';
+import type { Draft, SendInput } from './draft.ts';
 import { allowAll, checkMentions, isForAll, storedMentions } from './mentions.ts';
 import { newPoll } from './polls.ts';
 
@@ -14,18 +14,6 @@ import { newPoll } from './polls.ts';
  * by throwing an ApiError, or passes it on, changed or not. A rule that needs the conversation's lock belongs into
  * `append_verdict` (log/sql/append_rules.sql).
  */
-
-export type SendInput = Input<'messages.send'>;
-
-export interface Draft {
-  readonly input: SendInput;
-  /** null for a system message, and before the policy `sender`. */
-  readonly sender: { no: number; id: string } | null;
-  /** What is kept with the message beside its own columns. */
-  readonly extras: Extras;
-  /** A word list wants it reported. */
-  readonly reported: boolean;
-}
 
 type Policy = (ctx: Context, draft: Draft) => Draft | Promise<Draft>;
 
@@ -143,9 +131,17 @@ const poll: Policy = async (ctx, draft) => {
 };
 
 const policies: readonly Policy[] = [attachmentsOnce, content, ranges, sender, plan, words, mentions, poll];
+/** What the hook says instead of the sender is checked as if the sender had said it. */
+const hook: Policy = (ctx, draft) =>
+  askBeforeSend(ctx, draft, async (rewritten) => {
+    let checked = rewritten;
+    for (const policy of [content, ranges, mentions]) checked = await policy(ctx, checked);
+    return checked;
+  });
+const hooked: readonly Policy[] = [...policies, hook];
 
 export async function applyPolicies(ctx: Context, input: SendInput): Promise<Draft> {
   let draft: Draft = { input, sender: null, extras: {}, reported: false };
-  for (const policy of policies) draft = await policy(ctx, draft);
+  for (const policy of ctx.env.hooks === 0 ? policies : hooked) draft = await policy(ctx, draft);
   return draft;
 }

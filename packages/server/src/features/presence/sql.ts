@@ -49,11 +49,12 @@ export interface Terms {
   plan: PlanName;
   disabledFeatures: FeatureName[];
   words: number;
+  hooks: number;
 }
 /** The present plans of environments and what is off in them, by environment number. */
 export async function termsOf(db: Queryable, envs: readonly number[]): Promise<Map<number, Terms>> {
   const rows = await db.query<Terms & { no: number }>(
-    `SELECT no, plan, words, coalesce(settings -> 'disabledFeatures', '[]') AS "disabledFeatures" FROM environments WHERE no = ANY($1)`,
+    `SELECT no, plan, words, hooks, coalesce(settings -> 'disabledFeatures', '[]') AS "disabledFeatures" FROM environments WHERE no = ANY($1)`,
     [envs],
   );
   return new Map(rows.map(({ no, ...terms }) => [no, terms]));

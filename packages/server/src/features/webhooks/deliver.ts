@@ -10,10 +10,11 @@ import type { Vault } from '../../platform/secrets.ts';
 import type { Recorder } from '../logs/recorder.ts';
 import { render, testEvent } from './render.ts';
 import { retryDelay } from './schedule.ts';
-import { secretContext, sign } from './signature.ts';
-import { loadDue, loadSecrets, recordAttempts } from './sql/deliveries.ts';
+import { secretContext, signedHeaders } from './signature.ts';
+import { loadDue, recordAttempts } from './sql/deliveries.ts';
 import type { DueDelivery } from './sql/deliveries.ts';
 import { markFailing, markWell } from './sql/health.ts';
+import { secrets as signingSecrets } from './sql.ts';
 
 /**
  * Makes one attempt at each delivery of a batch: loads and renders them together, sends each on its own, writes the
@@ -155,7 +156,6 @@ export function createDeliverer(options: DeliverOptions) {
     let error: string | undefined;
     try {
       if (failure) throw failure;
-      const timestamp = Math.floor(began / 1000);
       answer = await outbound.request({
         url: row.url,
         method: 'POST',
@@ -163,9 +163,7 @@ export function createDeliverer(options: DeliverOptions) {
           'content-type': 'application/json',
           'user-agent': userAgent,
           'request-id': requestId,
-          'webhook-id': row.eventId,
-          'webhook-timestamp': String(timestamp),
-          'webhook-signature': sign(secrets, row.eventId, timestamp, body),
+          ...signedHeaders(secrets, row.eventId, began, body),
         },
         body,
         timeoutMs: limits.webhookTimeoutMs,
@@ -242,7 +240,7 @@ async function openSecrets(
 ): Promise<Map<number, Buffer[]>> {
   const ids = new Map(due.map((d) => [d.endpoint, d.endpointId]));
   const secrets = new Map<number, Buffer[]>();
-  for (const { endpoint, secret } of await loadSecrets(db, [...ids.keys()]))
+  for (const { owner: endpoint, secret } of await signingSecrets.live(db, [...ids.keys()]))
     secrets.set(endpoint, [
       ...(secrets.get(endpoint) ?? []),
       vault.open(secret, secretContext(ids.get(endpoint)!)),

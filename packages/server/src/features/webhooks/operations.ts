@@ -8,7 +8,6 @@ import type {
   WebhookEndpointWithSecret,
 } from '@parley/protocol';
 import { enqueue } from '../../platform/jobs/sql/jobs.ts';
-import { OutboundRefused } from '../../platform/outbound/outbound.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
@@ -17,22 +16,13 @@ import { moment } from '../time.ts';
 import { unavailable, webhookQueue } from './deliver.ts';
 import { loadDue } from './sql/deliveries.ts';
 import { render, testEvent } from './render.ts';
-import { secretContext, secretPrefix } from './signature.ts';
+import { makeSecret, secretContext } from './signature.ts';
 import * as sql from './sql.ts';
+import { checkedUrl } from './target.ts';
 import type { DeliveryRow, EndpointRow } from './sql.ts';
 
 const missing = () => new ApiError('not_found', { message: 'Webhook endpoint not found.' });
 const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
-
-function checkedUrl(ctx: Context, url: string): string {
-  try {
-    ctx.services.webhooks.outbound.checkUrl(url);
-  } catch (error) {
-    if (error instanceof OutboundRefused) throw bad('url', `${error.message}.`);
-    throw error;
-  }
-  return url;
-}
 
 async function existing(ctx: Context, db: Queryable, id: string): Promise<EndpointRow> {
   const row = await sql.findEndpoint(db, ctx.env.no, id);
@@ -58,17 +48,15 @@ const settingsOf = ({ url, events, description, status }: EndpointRow): object =
   status,
 });
 
-const secretBytes = 32;
-
 /** Makes the endpoint's new current secret; only this answer ever shows it. */
 async function newSecret(ctx: Context, db: Queryable, row: EndpointRow): Promise<WebhookEndpointWithSecret> {
-  const secret = Buffer.from(ctx.services.ids.random(secretBytes));
-  await sql.addSecret(db, row.no, ctx.services.vault.seal(secret, secretContext(row.id)));
-  return { ...sql.viewEndpoint(row), secret: secretPrefix + secret.toString('base64') };
+  const { sealed, shown } = makeSecret(ctx.services, secretContext(row.id));
+  await sql.secrets.add(db, row.no, sealed);
+  return { ...sql.viewEndpoint(row), secret: shown };
 }
 
 export function create(ctx: Context, input: Input<'webhooks.create'>): Promise<WebhookEndpointWithSecret> {
-  const url = checkedUrl(ctx, input.url);
+  const url = checkedUrl(ctx.services.webhooks.outbound, input.url);
   return ctx.db.tx(async (tx) => {
     await sql.lockEnvironment(tx, ctx.env.no);
     if ((await sql.countEndpoints(tx, ctx.env.no)) >= limits.webhookEndpoints)
@@ -100,7 +88,7 @@ export const get = async (ctx: Context, input: Input<'webhooks.get'>): Promise<W
 export function update(ctx: Context, input: Input<'webhooks.update'>): Promise<WebhookEndpoint> {
   const { webhookId: _, ...fields } = input;
   if (Object.keys(fields).length === 0) throw bad('url', 'Give url, events, description or status.');
-  if (input.url !== undefined) checkedUrl(ctx, input.url);
+  if (input.url !== undefined) checkedUrl(ctx.services.webhooks.outbound, input.url);
   return ctx.db.tx(async (tx) => {
     await sql.lockEnvironment(tx, ctx.env.no);
     const row = await existing(ctx, tx, input.webhookId);

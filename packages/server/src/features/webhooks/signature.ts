@@ -1,9 +1,21 @@
 import { createHmac } from 'node:crypto';
+import type { Ids } from '../../platform/clock.ts';
+import type { Vault } from '../../platform/secrets.ts';
 
 export const secretPrefix = 'whsec_';
+const secretBytes = 32;
+
+/** A new secret: as it is stored, and as its owner sees it this once. */
+export function makeSecret(
+  { ids, vault }: { ids: Ids; vault: Vault },
+  context: string,
+): { sealed: Buffer; shown: string } {
+  const secret = Buffer.from(ids.random(secretBytes));
+  return { sealed: vault.seal(secret, context), shown: secretPrefix + secret.toString('base64') };
+}
 
 /** webhooks#signature: one signature per live secret, separated by a space. */
-export function sign(secrets: readonly Buffer[], id: string, timestamp: number, body: string): string {
+function sign(secrets: readonly Buffer[], id: string, timestamp: number, body: string): string {
   return secrets
     .map((secret) => {
       const mac = createHmac('sha256', secret).update(`${id}.${timestamp}.`).update(body);
@@ -11,6 +23,21 @@ export function sign(secrets: readonly Buffer[], id: string, timestamp: number, 
     })
     .join(' ');
 }
+
+/** The headers of a signed request. */
+export const signedHeaders = (
+  secrets: readonly Buffer[],
+  id: string,
+  now: number,
+  body: string,
+): Record<string, string> => {
+  const timestamp = Math.floor(now / 1000);
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': sign(secrets, id, timestamp, body),
+  };
+};
 
 /** The context that a sealed secret is bound to. */
 export const secretContext = (endpointId: string): string => `webhook ${endpointId}`;

@@ -2,6 +2,7 @@ import { limits } from '@parley/protocol';
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from '@parley/protocol';
 import { consumers } from '../../log/sql/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { signingSecrets } from '../sql/signing-secrets.ts';
 import { testEvent } from './render.ts';
 
 export interface EndpointRow {
@@ -102,23 +103,7 @@ export async function deleteEndpoint(db: Queryable, env: number, id: string): Pr
   return rows.length > 0;
 }
 
-/** How many secrets of an endpoint are live at once; a further rotation ends the oldest early. */
-const maxSecrets = 5;
-
-/** Makes the new secret the current one; earlier secrets stay valid for the rotation window. */
-export async function addSecret(db: Queryable, endpoint: number, sealed: Buffer): Promise<void> {
-  await db.query(
-    `UPDATE webhook_secrets SET expires_at = now() + interval '${limits.webhookRotationHours} hours'
-     WHERE endpoint = $1 AND expires_at IS NULL`,
-    [endpoint],
-  );
-  await db.query('INSERT INTO webhook_secrets (endpoint, secret) VALUES ($1, $2)', [endpoint, sealed]);
-  await db.query(
-    `DELETE FROM webhook_secrets WHERE endpoint = $1 AND (expires_at < now() OR no NOT IN (
-       SELECT no FROM webhook_secrets WHERE endpoint = $1 ORDER BY no DESC LIMIT ${maxSecrets}))`,
-    [endpoint],
-  );
-}
+export const secrets = signingSecrets('webhook_secrets', 'endpoint');
 
 export interface DeliveryRow {
   no: number;

@@ -69,9 +69,10 @@ export class CredentialRecheck {
       const { env } = session;
       const now = env && terms.get(env.no);
       if (!now) continue;
-      const { plan, disabledFeatures, words } = now;
+      const { plan, disabledFeatures, words, hooks } = now;
       if (
         words === env.words &&
+        hooks === env.hooks &&
         plan === env.plan &&
         String(disabledFeatures) === String(env.settings.disabledFeatures)
       )
@@ -80,7 +81,7 @@ export class CredentialRecheck {
       if (!renewed)
         changed.set(
           env.no,
-          (renewed = { ...env, plan, words, settings: { ...env.settings, disabledFeatures } }),
+          (renewed = { ...env, plan, words, hooks, settings: { ...env.settings, disabledFeatures } }),
         );
       session.env = renewed;
       session.context = undefined;

@@ -10,7 +10,8 @@ import type {
 import { Reply } from '../../features/context.ts';
 import { requireFeature } from '../../features/enabled.ts';
 import type { Change, Context } from '../../features/context.ts';
-import type { TypedHandlers } from '../../features/handlers.ts';
+import { preparations } from '../../features/handlers.ts';
+import type { Preparation, TypedHandlers } from '../../features/handlers.ts';
 import type { OperationTurns } from '../turns.ts';
 import type { Session } from './session.ts';
 
@@ -68,14 +69,18 @@ export function bindOperationFrames(options: OperationFrameOptions): Map<string,
     const { operation: name, rename } = frame.runs;
     const { rate, feature } = operations[name] as Operation;
     const execute = options.handlers[name] as (ctx: Context, input: Fields) => Promise<unknown>;
+    const prepare = preparations[name] as Preparation<Context, Fields> | undefined;
     const ack = (acks as unknown as Record<string, Ack | undefined>)[type];
     bound.set(type, async (session, d) => {
       const counting = options.count(session, rate);
       if (counting) await counting;
       if (feature) requireFeature(session.env!, feature);
       const input = renamed(d, rename);
-      const { turn } = options.turns.of(session.user!.env, name, input);
-      const answer = await turn(() => execute(options.contextOf(session), input));
+      const { turn, briefly } = options.turns.of(session.user!.env, name, input);
+      const ctx = options.contextOf(session);
+      const prepared = prepare?.(ctx, input, briefly);
+      const run = prepared ? await prepared : (inner: Context) => execute(inner, input);
+      const answer = await turn(() => run(ctx));
       if (ack) return ack(answer, d);
       return answer instanceof Reply ? answer.body : answer;
     });

@@ -47,6 +47,8 @@ export interface Manner {
   turn: Turn;
   /** Runs short work in a turn of its own. */
   briefly: Turn;
+  /** What waits for somebody outside before the turn, unless an answer is stored already. */
+  preparing?: () => Promise<void>;
 }
 type Outcome = Answer & { replayed: boolean };
 
@@ -63,9 +65,7 @@ export class Idempotency {
     for (let before = this.#running.get(place); before; before = this.#running.get(place))
       await before.catch(() => undefined);
     const slot = new Slot(ctx, request, new Room(this.#limiter, ctx));
-    const mine = manner.repeatable
-      ? outside(ctx, slot, execute, manner)
-      : manner.turn(() => inside(ctx, slot, execute));
+    const mine = manner.repeatable ? outside(ctx, slot, execute, manner) : within(ctx, slot, execute, manner);
     this.#running.set(place, mine);
     try {
       return await mine;
@@ -73,6 +73,15 @@ export class Idempotency {
       this.#running.delete(place);
     }
   }
+}
+
+async function within(ctx: HttpContext, slot: Slot, execute: Execute, manner: Manner): Promise<Outcome> {
+  if (manner.preparing) {
+    const before = await manner.briefly(() => slot.replay(ctx.db));
+    if (before) return before;
+    await manner.preparing();
+  }
+  return manner.turn(() => inside(ctx, slot, execute));
 }
 
 async function inside(ctx: HttpContext, slot: Slot, execute: Execute): Promise<Outcome> {

@@ -4,6 +4,8 @@ import type { AccountRole, Operation, OperationName } from '@parley/protocol';
 import { sessionCookie } from '../../features/accounts/context.ts';
 import { isRecent } from '../../features/accounts/sql/sessions.ts';
 import type { Caller, Environment, HttpContext, HttpRequest, Person } from '../../features/context.ts';
+import { preparations } from '../../features/handlers.ts';
+import type { Preparation } from '../../features/handlers.ts';
 import { requireFeature } from '../../features/enabled.ts';
 import { provenBy } from '../../features/tenancy/authenticate.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -27,6 +29,7 @@ export function createRoute(
   { idempotency, slow }: { idempotency: Idempotency; slow: Pick<SlowClients, 'refuseFull'> },
 ): Pick<RouteOptions, 'onRequest' | 'handler'> {
   const run = options.handlers[name] as (ctx: HttpContext, input: unknown) => Promise<unknown>;
+  const prepare = preparations[name] as Preparation<HttpContext, unknown> | undefined;
   const readInput = requestReader(operation);
   const { guard, authenticate } = createGatekeeper(operation, options);
 
@@ -60,8 +63,15 @@ export function createRoute(
       ...(operation.plane === 'control' ? { http: httpOf(request) } : {}),
       ...(!env || caller.person ? { ip: request.ip } : {}),
     };
+    const { turn, briefly } = options.turns.of(env?.no ?? who, name, input);
+    let prepared = (inner: HttpContext): Promise<unknown> => run(inner, input);
+    const preparing = async (): Promise<void> => {
+      const waiting = prepare?.(ctx, input, briefly);
+      // A refusal is thrown inside, where answers are stored.
+      if (waiting) prepared = await waiting.catch((error: unknown) => () => Promise.reject(error as Error));
+    };
     const execute = async (inner: HttpContext) => {
-      const result = await run(inner, input);
+      const result = await prepared(inner);
       // Other requests of the same caller may have filled it meanwhile.
       if (operation.changesNothing) slow.refuseFull(who, caller.keyId !== null);
       return success(result, operation.statuses[0]!);
@@ -73,10 +83,13 @@ export function createRoute(
     // Answers about the caller's own account contain cookies, codes and secrets, so they are not stored for a replay.
     const key = operation.changesNothing || operation.scope === 'account' ? undefined : given;
     const asked = key && { key, route: `${request.method} ${request.url}`, body: request.body };
-    const { turn, briefly } = options.turns.of(env?.no ?? who, name, input);
-    const answer = asked
-      ? await idempotency.run(ctx, asked, execute, { repeatable: operation.repeatable, turn, briefly })
-      : await turn(() => execute(ctx));
+    const manner = { repeatable: operation.repeatable, turn, briefly, ...(prepare ? { preparing } : {}) };
+    let answer: Awaited<ReturnType<typeof execute>>;
+    if (asked) answer = await idempotency.run(ctx, asked, execute, manner);
+    else {
+      if (prepare) await preparing();
+      answer = await turn(() => execute(ctx));
+    }
     if ('replayed' in answer && answer.replayed) reply.header('Idempotent-Replayed', 'true');
     return send(reply, answer);
   };

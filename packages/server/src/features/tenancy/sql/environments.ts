@@ -20,6 +20,7 @@ const columns = [
   'created_at',
   'local',
   'words',
+  'hooks',
 ] as const;
 
 export const environmentColumns = (alias: string): string => columns.map((c) => `${alias}.${c}`).join(', ');
@@ -35,6 +36,7 @@ export const viewEnvironment = (row: EnvironmentRow): Environment => ({
   createdAt: row.created_at,
   local: row.local,
   words: row.words,
+  hooks: row.hooks,
 });
 
 /** Caches the environments seen last, so that ten thousand sessions of one environment share one object. */
@@ -52,12 +54,21 @@ export function environmentViews(max = 1_000): (row: EnvironmentRow) => Environm
 }
 
 /** The environment as callers see it. */
-export const environmentRecord = ({ no: _no, words: _words, ...record }: Environment): EnvironmentRecord =>
-  record;
+export const environmentRecord = ({
+  no: _no,
+  words: _words,
+  hooks: _hooks,
+  ...record
+}: Environment): EnvironmentRecord => record;
 
 /** Locks the environment for a change of its word lists: whoever has built what finds them builds it anew. */
 export async function nextWords(tx: Queryable, env: number): Promise<void> {
   await tx.query('UPDATE environments SET words = words + 1 WHERE no = $1', [env]);
+}
+
+/** The same for its hooks. */
+export async function nextHooks(tx: Queryable, env: number): Promise<void> {
+  await tx.query('UPDATE environments SET hooks = hooks + 1 WHERE no = $1', [env]);
 }
 
 export interface NewEnvironment {

@@ -42,17 +42,6 @@ export async function loadDue(db: Queryable, numbers: readonly number[]): Promis
   return new Map(rows.map((r) => [r.no, { ...r, users: r.users?.map(Number) ?? null }]));
 }
 
-/** The sealed secrets of endpoints that are valid now, newest first. */
-export const loadSecrets = (
-  db: Queryable,
-  endpoints: readonly number[],
-): Promise<{ endpoint: number; secret: Buffer }[]> =>
-  db.query<{ endpoint: number; secret: Buffer }>(
-    `SELECT endpoint, secret FROM webhook_secrets
-     WHERE endpoint = ANY($1) AND (expires_at IS NULL OR expires_at > now()) ORDER BY no DESC`,
-    [endpoints],
-  );
-
 export async function recordAttempts(
   tx: Queryable,
   tried: readonly {

@@ -1,0 +1,131 @@
+import { ApiError, limits } from '@parley/protocol';
+import type {
+  Hook,
+  HookKind,
+  HookStats,
+  HookTest,
+  HookWithSecret,
+  Input,
+  NewHook,
+  Output,
+} from '@parley/protocol';
+import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { difference, record } from '../audit/operations.ts';
+import type { Context } from '../context.ts';
+import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { nextHooks } from '../tenancy/sql/environments.ts';
+import { makeSecret } from '../webhooks/signature.ts';
+import { checkedUrl } from '../webhooks/target.ts';
+import { readBeforeSend, sampleBeforeSend } from './before-send.ts';
+import { HookFailed } from './call.ts';
+import { secretContext } from './service.ts';
+import * as sql from './sql.ts';
+import type { HookRow, HookSettings } from './sql.ts';
+
+/** How hooks are set (hooks.md). */
+
+const missing = () => new ApiError('not_found', { message: 'Hook not found.' });
+
+async function existing(ctx: Context, db: Queryable, kind: HookKind): Promise<HookRow> {
+  const row = await sql.findHook(db, ctx.env.no, kind);
+  if (!row) throw missing();
+  return row;
+}
+
+const settingsOf = ({ kind, url, timeoutMs, onFailure, edits, servers, types }: HookRow): HookSettings => ({
+  kind,
+  url,
+  timeoutMs,
+  onFailure,
+  edits,
+  servers,
+  types,
+});
+
+/** Records in the audit log what the dashboard does. */
+const note = (
+  ctx: Context,
+  tx: Tx,
+  action: 'hooks.set' | 'hooks.delete' | 'hooks.rotateSecret',
+  target: string,
+  changes: { before: object | null; after: object | null } = { before: null, after: null },
+): Promise<void> => record(ctx, tx, { where: { env: ctx.env.no }, action, target, ...changes });
+
+/** Makes the hook's new current secret; only this answer ever shows it. */
+async function newSecret(ctx: Context, tx: Tx, row: HookRow): Promise<HookWithSecret> {
+  const { sealed, shown } = makeSecret(ctx.services, secretContext(row.no));
+  await sql.secrets.add(tx, row.no, sealed);
+  return { ...sql.viewHook(row), secret: shown };
+}
+
+export function set(ctx: Context, input: Input<'hooks.set'>): Promise<NewHook> {
+  const wanted: HookSettings = {
+    kind: input.kind,
+    url: checkedUrl(ctx.services.hooks.outbound, input.url),
+    timeoutMs: input.timeoutMs ?? limits.hookTimeoutMs,
+    onFailure: input.onFailure ?? 'allow',
+    edits: input.edits ?? true,
+    servers: input.servers ?? false,
+    types: input.types ?? null,
+  };
+  return ctx.db.tx(async (tx) => {
+    await nextHooks(tx, ctx.env.no);
+    const before = await sql.findHook(tx, ctx.env.no, input.kind);
+    const row = await sql.setHook(tx, ctx.env.no, wanted);
+    const changes = difference(before ? settingsOf(before) : {}, settingsOf(row));
+    if (changes)
+      await note(ctx, tx, 'hooks.set', row.kind, before ? changes : { before: null, after: wanted });
+    return before ? sql.viewHook(row) : newSecret(ctx, tx, row);
+  });
+}
+
+export const get = async (ctx: Context, { kind }: Input<'hooks.get'>): Promise<Hook> =>
+  sql.viewHook(await existing(ctx, ctx.db, kind));
+
+export async function list(ctx: Context, input: Input<'hooks.list'>): Promise<Output<'hooks.list'>> {
+  const limit = pageLimit(input.limit);
+  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
+  const rows = (await sql.findHooks(ctx.db, ctx.env.no)).filter(({ kind }) => kind > after);
+  return keyPage(rows.slice(0, limit + 1), limit, (row) => row.kind, sql.viewHook);
+}
+
+export async function remove(ctx: Context, { kind }: Input<'hooks.delete'>): Promise<void> {
+  await ctx.db.tx(async (tx) => {
+    await nextHooks(tx, ctx.env.no);
+    const before = await sql.findHook(tx, ctx.env.no, kind);
+    if (!before) return;
+    await sql.deleteHook(tx, ctx.env.no, kind);
+    await note(ctx, tx, 'hooks.delete', kind, { before: settingsOf(before), after: null });
+  });
+}
+
+export const rotateSecret = (ctx: Context, { kind }: Input<'hooks.rotateSecret'>): Promise<HookWithSecret> =>
+  ctx.db.tx(async (tx) => {
+    await nextHooks(tx, ctx.env.no);
+    const row = await existing(ctx, tx, kind);
+    await note(ctx, tx, 'hooks.rotateSecret', kind);
+    return newSecret(ctx, tx, row);
+  });
+
+export async function test(ctx: Context, { kind }: Input<'hooks.test'>): Promise<HookTest> {
+  const row = await existing(ctx, ctx.db, kind);
+  try {
+    const { verdict, status, ms, failure, requestId } = await ctx.services.hooks.test(ctx.env, row, {
+      ...sampleBeforeSend,
+      read: (answer) => readBeforeSend(answer),
+    });
+    return { verdict, status, durationMs: ms, error: failure?.message ?? null, requestId };
+  } catch (error) {
+    // No place was free.
+    if (!(error instanceof HookFailed)) throw error;
+    throw new ApiError('service_unavailable', { message: `The hook was not asked: ${error.message}.` });
+  }
+}
+
+const statsMs = 3_600_000;
+
+export async function stats(ctx: Context, { kind }: Input<'hooks.stats'>): Promise<HookStats> {
+  await existing(ctx, ctx.db, kind);
+  const since = new Date(ctx.services.clock.now() - statsMs).toISOString();
+  return { since, ...(await sql.hookStats(ctx.db, ctx.env.no, sampleBeforeSend.type, since)) };
+}

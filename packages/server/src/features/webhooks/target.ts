@@ -1,0 +1,15 @@
+import { ApiError } from '@parley/protocol';
+import { OutboundRefused } from '../../platform/outbound/outbound.ts';
+import type { Outbound } from '../../platform/outbound/outbound.ts';
+
+/** The URL, if the guard lets something be sent there; what its name resolves to is checked when that happens. */
+export function checkedUrl(outbound: Pick<Outbound, 'checkUrl'>, url: string): string {
+  try {
+    outbound.checkUrl(url);
+  } catch (error) {
+    if (error instanceof OutboundRefused)
+      throw new ApiError('invalid_request', { param: 'url', message: `${error.message}.` });
+    throw error;
+  }
+  return url;
+}
