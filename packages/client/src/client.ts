@@ -431,63 +431,57 @@ export function createClient(options: ClientOptions): Client {
     return connection.request('message.send', d);
   }
 
-  return extension.lend<Client>(
-    {
-      get state() {
-        return connection.state;
-      },
-      get userId() {
-        return me;
-      },
-      get features() {
-        return features;
-      },
-      stateStore,
-      conversations,
-      mentions: extension.store(
-        'mentions',
-        { items: [], hasMore: false, status: 'loading' },
-        'load loadMore',
-      ),
-      blocks: extension.store('blocks', [], 'add remove'),
-      presence,
-      users,
-      uploads,
-      push: { add: api.addPushDevice, remove: api.removePushDevice },
-      on,
-      wire: {
-        request: (t, d, ms) => connection.request(t, d, ms),
-        http: (...args) => http.call(...args),
-        session: () => session,
-      },
-      connect: () =>
-        new Promise((resolve, reject) => {
-          if (connection.state === 'connected') return resolve();
-          // After a `disconnect` the next `connect` decides: React's StrictMode connects, disconnects and connects again.
-          const off = events.on('state', ({ state, error }) => {
-            if (state === 'connected') resolve();
-            else if (state === 'failed') reject(error!);
-            else return;
-            off();
-          });
-          unwake ??= (options.wake ?? browserWake)(() => connection.wake());
-          // Unsent messages are shown before the first hello if the token names the user.
-          tokens.get().then(
-            (token) => {
-              const user = tokenUser(token);
-              if (user !== null && me === null) return openUser(user);
-            },
-            () => {},
-          );
-          connection.start();
-        }),
-      disconnect: () => {
-        unwake?.();
-        unwake = null;
-        connection.stop();
-        onLost(1000);
-      },
-    } as Client,
-    'report acceptInvite previewInvite',
-  );
+  const own: Omit<Client, 'report' | 'acceptInvite' | 'previewInvite'> = {
+    get state() {
+      return connection.state;
+    },
+    get userId() {
+      return me;
+    },
+    get features() {
+      return features;
+    },
+    stateStore,
+    conversations,
+    mentions: extension.store('mentions', { items: [], hasMore: false, status: 'loading' }, 'load loadMore'),
+    blocks: extension.store('blocks', [], 'add remove'),
+    presence,
+    users,
+    uploads,
+    push: { add: api.addPushDevice, remove: api.removePushDevice },
+    on,
+    wire: {
+      request: (t, d, ms) => connection.request(t, d, ms),
+      http: (...args) => http.call(...args),
+      session: () => session,
+    },
+    connect: () =>
+      new Promise((resolve, reject) => {
+        if (connection.state === 'connected') return resolve();
+        // After a `disconnect` the next `connect` decides: React's StrictMode connects, disconnects and connects again.
+        const off = events.on('state', ({ state, error }) => {
+          if (state === 'connected') resolve();
+          else if (state === 'failed') reject(error!);
+          else return;
+          off();
+        });
+        unwake ??= (options.wake ?? browserWake)(() => connection.wake());
+        // Unsent messages are shown before the first hello if the token names the user.
+        tokens.get().then(
+          (token) => {
+            const user = tokenUser(token);
+            if (user !== null && me === null) return openUser(user);
+          },
+          () => {},
+        );
+        connection.start();
+      }),
+    disconnect: () => {
+      unwake?.();
+      unwake = null;
+      connection.stop();
+      onLost(1000);
+    },
+  };
+  return extension.lend(own, 'report acceptInvite previewInvite') as Client;
 }
