@@ -17,6 +17,8 @@ import type {
   FrameData,
   MessageOrTombstone,
   PresenceItem,
+  Report,
+  ReportReason,
   SocketEvents,
 } from './types.ts';
 import type { CallOptions } from './http.ts';
