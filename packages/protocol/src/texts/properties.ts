@@ -34,7 +34,8 @@ export const propertyTexts: Record<string, string> = {
   'ReportDecision.target': 'What was reported',
   'ReportCase.firstAt': 'When it was first reported',
   'ReportCase.lastAt': 'When it was last reported',
-  'ReportCase.snapshot': 'What the message said when it was first reported; null: it is gone, or no message was reported',
+  'ReportCase.snapshot':
+    'What the message said when it was first reported; null: it is gone, or no message was reported',
   endpoint: 'The storage’s address, if it is not the provider’s own',
   folder: 'Files go into this folder',
   forcePathStyle: 'Puts the bucket into the path instead of the host name',
