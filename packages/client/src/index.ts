@@ -43,7 +43,7 @@ export type {
   Mention,
   Message,
   MessageOrTombstone,
-  NewInviteLink,
+  CreatedInviteLink,
   NewPoll,
   Poll,
   NotificationLevel,
