@@ -2,14 +2,10 @@ export { createClient } from './client.ts';
 export type { BlocksApi, Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
 export type { Conversations } from './conversations.ts';
 /** `Conversation` is the open conversation that `open`, `createDirect` and `createGroup` give: it shows, sends and hears. */
-export type {
-  ConversationHandle as Conversation,
-  ConversationHandle,
-  MessagesSnapshot,
-} from './state/conversation.ts';
+export type { ConversationHandle as Conversation, ConversationHandle } from './state/conversation.ts';
 export type { ConversationListSnapshot } from './state/conversation-list.ts';
 export type { Mentions, MentionsSnapshot } from './features/mentions.ts';
-export type { MessageItem } from './state/message-item.ts';
+export type { MessageItem, MessagesSnapshot } from './state/message-item.ts';
 export type { PinsSnapshot } from './features/pins.ts';
 export type { RestrictOptions } from './features/moderation.ts';
 export type { Action, NewInvite, Rules } from './features/rules.ts';
