@@ -169,6 +169,7 @@ CREATE TABLE departures (
   usr bigint NOT NULL,
   conv bigint NOT NULL,
   at timestamp(3) with time zone NOT NULL,
+  last_sent_at timestamp(3) with time zone,
   CONSTRAINT departures_pkey PRIMARY KEY (usr, conv, env)
 );
 CREATE INDEX departures_at ON departures USING btree (usr, at);

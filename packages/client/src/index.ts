@@ -9,14 +9,10 @@ export type {
 } from './client-types.ts';
 export type { Conversations } from './conversations.ts';
 /** `Conversation` is the open conversation that `open`, `createDirect` and `createGroup` give: it shows, sends and hears. */
-export type {
-  ConversationHandle as Conversation,
-  ConversationHandle,
-  MessagesSnapshot,
-} from './state/conversation.ts';
+export type { ConversationHandle as Conversation, ConversationHandle } from './state/conversation.ts';
 export type { ConversationListSnapshot } from './state/conversation-list.ts';
 export type { Mentions, MentionsSnapshot } from './features/mentions.ts';
-export type { MessageItem } from './state/message-item.ts';
+export type { MessageItem, MessagesSnapshot } from './state/message-item.ts';
 export type { PinsSnapshot } from './features/pins.ts';
 export type { RestrictOptions } from './features/moderation.ts';
 export type { Action, NewInvite, Rules } from './features/rules.ts';
@@ -50,7 +46,7 @@ export type {
   Mention,
   Message,
   MessageOrTombstone,
-  NewInviteLink,
+  CreatedInviteLink,
   NewPoll,
   Poll,
   NotificationLevel,

@@ -23,7 +23,7 @@ export type {
   Mention,
   Message,
   MessageOrTombstone,
-  NewInviteLink,
+  CreatedInviteLink,
   NewPoll,
   Poll,
   NotificationLevel,

@@ -34,3 +34,6 @@ CREATE UNIQUE INDEX invite_links_by_token ON invite_links (token, env);
 CREATE INDEX invite_links_by_conv ON invite_links (conv, created_at);
 CREATE INDEX invite_links_by_creator ON invite_links (creator) WHERE creator IS NOT NULL;
 CREATE INDEX invite_links_ended ON invite_links (expires_at);
+
+-- When a former member sent last while slow mode was on: who leaves and comes back waits on.
+ALTER TABLE departures ADD COLUMN last_sent_at timestamptz(3);

@@ -6,7 +6,7 @@ import type {
   ConversationRulesChange,
   InviteLink,
   Member,
-  NewInviteLink,
+  CreatedInviteLink,
 } from '../types.ts';
 
 /** The rules of a group, what they let the user do, and its links. It is loaded when somebody first asks. */
@@ -119,7 +119,7 @@ export function bindRules(host: RulesHost, conversation: RuledConversation) {
       return allowed().includes(action);
     },
     setRules: (change: ConversationRulesChange): Promise<void> => call('PATCH', '', { rules: change }),
-    createInvite: (options: NewInvite = {}): Promise<NewInviteLink> => call('POST', '/invites', options),
+    createInvite: (options: NewInvite = {}): Promise<CreatedInviteLink> => call('POST', '/invites', options),
     invites: async (): Promise<InviteLink[]> => (await call<{ data: InviteLink[] }>('GET', '/invites')).data,
     revokeInvite: (inviteId: string): Promise<void> =>
       call('DELETE', `/invites/${encodeURIComponent(inviteId)}`),

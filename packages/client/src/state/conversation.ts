@@ -20,18 +20,10 @@ import type {
 import type { UploadFile, UploadOptions, Uploads } from '../features/uploads.ts';
 import { Members } from './members.ts';
 import { entryItem, serverItem } from './message-item.ts';
-import type { MessageItem } from './message-item.ts';
+import type { MessageItem, MessagesSnapshot } from './message-item.ts';
 import { MessageWindow } from './message-window.ts';
 import type { Told } from './told.ts';
 import { Typing } from './typing.ts';
-
-export interface MessagesSnapshot {
-  /** In ascending order; messages on their way come last. */
-  items: readonly MessageItem[];
-  hasOlder: boolean;
-  hasNewer: boolean;
-  status: 'loading' | 'ready' | 'removed';
-}
 
 /** What a conversation needs from its client. */
 export interface ConversationHost extends ExtensionHost {
@@ -69,9 +61,8 @@ export class ConversationHandle {
   readonly pins: Store<PinsSnapshot>;
   /** From when on the user may send again (slow mode, a silence), in milliseconds; Infinity: never. Null: now, as far as is known. */
   readonly sendableAt: Store<number | null>;
-  /** The rules of the group; empty until they are loaded, which happens when somebody first looks. */
+  /** The rules of the group, and what the user may do here; empty until somebody looks and they are loaded. */
   readonly rules: Store<Rules>;
-  /** What the user may do here; nothing until that is known. */
   readonly allowed: Store<readonly Action[]>;
   #host: ConversationHost;
   #window: MessageWindow;
@@ -221,14 +212,11 @@ export class ConversationHandle {
   declare unrestrict: Extension['unrestrict'];
   /** Who is banned or silenced here. */
   declare restrictions: Extension['restrictions'];
-  /** Changes the rules that are given; for owners. */
   declare setRules: Extension['setRules'];
   /** Makes a link by which users join, whose token is shown once; for owners and moderators. */
   declare createInvite: Extension['createInvite'];
-  /** The links that work. */
   declare invites: Extension['invites'];
   declare revokeInvite: Extension['revokeInvite'];
-  /** Whether the user may do it, by its role and the rules. */
   declare can: Extension['can'];
   async leave(): Promise<void> {
     const me = this.#host.me();

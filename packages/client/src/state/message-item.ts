@@ -77,3 +77,11 @@ export function entryItem(entry: OutboxEntry, me: string | null, error: ErrorInf
     deletedAt: null,
   };
 }
+
+export interface MessagesSnapshot {
+  /** In ascending order; messages on their way come last. */
+  items: readonly MessageItem[];
+  hasOlder: boolean;
+  hasNewer: boolean;
+  status: 'loading' | 'ready' | 'removed';
+}

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { limits } from '../limits.ts';
 import { IdParam, open, optional, page, pageQuery } from '../schemas/common.ts';
 import { Conversation } from '../schemas/resources.ts';
-import { ConversationPreview, InviteLink, NewInviteLink } from '../schemas/rules.ts';
+import { ConversationPreview, InviteLink, CreatedInviteLink } from '../schemas/rules.ts';
 import { operation, pageCost, table } from './define.ts';
 
 const common = { tag: 'Joining', feature: 'rules' } as const;
@@ -72,7 +72,7 @@ export const joiningOperations = table(
     },
     bodyOptional: true,
     statuses: [201],
-    response: NewInviteLink,
+    response: CreatedInviteLink,
     errors: ['not_found', 'not_member', 'state_conflict', 'limit_reached'],
     cost: 2,
   }),

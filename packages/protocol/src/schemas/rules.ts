@@ -89,8 +89,8 @@ const link = {
 /** joining#links. */
 export const InviteLink = open(link, 'InviteLink');
 export type InviteLink = Static<typeof InviteLink>;
-export const NewInviteLink = open(
+export const CreatedInviteLink = open(
   { ...link, token: Type.String({ description: 'What the link contains; it is shown this once' }) },
-  'NewInviteLink',
+  'CreatedInviteLink',
 );
-export type NewInviteLink = Static<typeof NewInviteLink>;
+export type CreatedInviteLink = Static<typeof CreatedInviteLink>;

@@ -161,6 +161,7 @@ export const propertyTexts: Record<string, string> = {
   message: 'The message, as it was with this event',
   'Error.message': 'What went wrong, for people; may change',
   'DeliveryDiagnosis.message': 'The message, without what it says',
+  inviteId: 'The link’s id, `lnk_…`',
   messageId: 'The message’s id, `msg_…`',
   messages: 'How many messages',
   'users.erase.messages': 'What becomes of the user’s messages: `anonymize` or `delete`',

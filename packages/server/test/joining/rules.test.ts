@@ -209,6 +209,21 @@ test('conversations#posting: in announcement mode members read, react, repeat an
   assert.equal((await member.api('DELETE', `/v1/conversations/${id}/members/${member.id}`)).status, 204);
 });
 
+test('conversations#slow-mode: who leaves and joins again waits on', async () => {
+  const [owner, member] = await Promise.all([scene.actor('owner'), scene.actor('member')]);
+  const { id } = await scene.group(owner, [member], { rules: { slowModeSeconds: 3_600, joining: 'open' } });
+  await scene.send(member, id);
+  for (let i = 0; i < 2; i++) {
+    await member.api('DELETE', `/v1/conversations/${id}/members/${member.id}`);
+    assert.equal((await member.api('POST', `/v1/conversations/${id}/join`)).status, 200);
+    const answer = await member.api('POST', `/v1/conversations/${id}/messages`, {
+      text: 'x',
+      clientMsgId: randomUUID(),
+    });
+    assertError(answer, 429, 'rate_limited');
+  }
+});
+
 test('conversations#rules: what is wrong is refused, and the default level is that of members who chose none', async () => {
   const [owner, one, two] = await Promise.all([scene.actor('o'), scene.actor('one'), scene.actor('two')]);
   const { id } = await scene.group(owner, [one, two]);

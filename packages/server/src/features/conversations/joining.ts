@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ApiError, limits } from '@parley/protocol';
-import type { Conversation, ConversationPreview, Input, NewInviteLink, Output } from '@parley/protocol';
+import type { Conversation, ConversationPreview, Input, CreatedInviteLink, Output } from '@parley/protocol';
 import { restricted } from '../../log/refusals.ts';
 import { record } from '../../log/record.ts';
 import { recordCounts } from '../../log/sql/activity-counts.ts';
@@ -136,6 +136,9 @@ const listedWords = (text: string): string[] => [
   ...new Set(wordsOf(text).map(({ folded }) => [...folded].slice(0, wordCharacters).join(''))),
 ];
 
+/** How many words of a question count, the last ones: each is looked up for every group that may fit. */
+const mostWords = 10;
+
 const viewPreview = (row: ConversationRow & { memberCount: number }): ConversationPreview => ({
   id: row.id,
   type: 'group',
@@ -161,7 +164,7 @@ export async function discover(
   const limit = pageLimit(input.limit);
   const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace);
   const env = ctx.env.no;
-  const words = input.q === undefined ? null : listedWords(input.q);
+  const words = input.q === undefined ? null : listedWords(input.q).slice(-mostWords);
   const rows =
     words === null
       ? await listing.listed(ctx.db, env, after, limit + 1)
@@ -180,7 +183,7 @@ const isPlace = (value: unknown): value is ListedPlace =>
   !value[1].includes('\0') &&
   isInteger(value[2]);
 
-export const createInvite = (ctx: Context, input: Input<'invites.create'>): Promise<NewInviteLink> =>
+export const createInvite = (ctx: Context, input: Input<'invites.create'>): Promise<CreatedInviteLink> =>
   ctx.db.tx(async (tx) => {
     const { conv, actor } = await keeper(ctx, tx, input.conversationId);
     const { joining } = rulesOf(conv);

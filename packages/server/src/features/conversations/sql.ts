@@ -142,7 +142,7 @@ const read = newReader('c', '$5::bigint');
 
 /**
  * Initial members start with everything unread; later ones with everything up to `joinedSeq` read. Who was silenced
- * and comes back still is.
+ * and comes back still is, and who must wait in slow mode still must.
  */
 export async function insertMembers(
   db: Queryable,
@@ -153,9 +153,10 @@ export async function insertMembers(
   joinedSeq: number,
 ): Promise<void> {
   await db.query(
-    `INSERT INTO members (env, conv, usr, role, ${read.columns}, last_activity_step, own_activity_step, own_activity_at, silenced_until)
+    `INSERT INTO members (env, conv, usr, role, ${read.columns}, last_activity_step, own_activity_step, own_activity_at, silenced_until, last_sent_at)
      SELECT $1, $2, u, CASE WHEN u = $4 THEN 'owner' ELSE 'member' END, ${read.values}, c.last_activity_step, activity_step(a), a,
-       (SELECT coalesce(r.until, 'infinity') FROM restrictions r WHERE r.conv = $2 AND r.usr = u AND r.env = $1 AND r.kind = 'silence')
+       (SELECT coalesce(r.until, 'infinity') FROM restrictions r WHERE r.conv = $2 AND r.usr = u AND r.env = $1 AND r.kind = 'silence'),
+       (SELECT d.last_sent_at FROM departures d WHERE d.env = $1 AND d.usr = u AND d.conv = $2)
      FROM unnest($3::bigint[]) u, (SELECT activity_now() AS a) x, conversations c WHERE c.env = $1 AND c.no = $2`,
     [env, conv, users, owner, joinedSeq],
   );

@@ -68,7 +68,7 @@ export const listed = (
   );
 
 /** How many groups with the first of the words are looked at. */
-const mostLooked = 10_000;
+const mostLooked = 5_000;
 /** Behind all letters. */
 const last = '\u{10ffff}';
 

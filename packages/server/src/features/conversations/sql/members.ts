@@ -37,10 +37,10 @@ export async function countMembers(db: Queryable, env: number, conv: number): Pr
 
 /** Ends a membership; the next sync of that user lists the conversation under `removed`. */
 export async function removeMember(db: Queryable, env: number, conv: number, user: number): Promise<void> {
-  await db.query('DELETE FROM members WHERE env = $1 AND conv = $2 AND usr = $3', [env, conv, user]);
   await db.query(
-    `INSERT INTO departures (env, usr, conv, at) VALUES ($1, $2, $3, activity_now())
-     ON CONFLICT (env, usr, conv) DO UPDATE SET at = excluded.at`,
+    `WITH gone AS (DELETE FROM members WHERE env = $1 AND conv = $3 AND usr = $2 RETURNING last_sent_at)
+     INSERT INTO departures (env, usr, conv, at, last_sent_at) SELECT $1, $2, $3, activity_now(), (SELECT last_sent_at FROM gone)
+     ON CONFLICT (env, usr, conv) DO UPDATE SET at = excluded.at, last_sent_at = excluded.last_sent_at`,
     [env, user, conv],
   );
 }
