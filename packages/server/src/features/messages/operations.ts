@@ -1,4 +1,4 @@
-import { ApiError, limits } from '@parley/protocol';
+import { ApiError } from '@parley/protocol';
 import type { Attachment, Input, Message, MessageOrTombstone, Output, Tombstone } from '@parley/protocol';
 import type { LogEvent } from '../../log/events.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
