@@ -1,5 +1,6 @@
 import type { Attack } from '../kit.ts';
 import { deleteMessages, eraseAuthor } from './deletes.ts';
+import { hostileHook } from './hook.ts';
 import { lockedConversation, refusedAndRepeated } from './log.ts';
 import { anonymousPages, largeGroups, largePages, unreadPages } from './pages.ts';
 import { deleteWatched, watchStrangers } from './presence.ts';
@@ -102,6 +103,11 @@ export const rows: readonly Row[] = [
     id: '13',
     what: 'refused and repeated messages by 20 users, 5/s each',
     attack: refusedAndRepeated,
+  },
+  {
+    id: '14',
+    what: 'a before-send hook that hangs, drips, redirects and sends 1 GB, set anew twice a second; 500 connections send',
+    attack: hostileHook,
   },
 ];
 

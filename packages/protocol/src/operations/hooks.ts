@@ -6,7 +6,7 @@ import {
   HookStats,
   HookTest,
   HookWithSecret,
-  NewHook,
+  SetHook,
 } from '../schemas/hooks.ts';
 import { operation, table } from './define.ts';
 
@@ -22,7 +22,7 @@ export const hooksOperations = table(
     summary: 'Set a hook, or replace what is set; a new one has its secret in this answer alone',
     text: 'From within a second on, messages of clients are sent to the URL before they are stored, and it allows, rejects or rewrites them. A field that is left out gets its default. The URL is https and public. The secret signs requests as those of webhooks are signed; it stays when the hook is replaced.',
     body: hookFields,
-    response: NewHook,
+    response: SetHook,
     cost: 2,
   }),
 

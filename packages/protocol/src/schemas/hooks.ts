@@ -19,13 +19,7 @@ const url = Type.String({
   maxLength: limits.webhookUrlCharacters,
   description: 'https, a public address, no credentials in it',
 });
-const timeoutMs = (more: object) =>
-  Type.Integer({
-    minimum: limits.hookTimeoutMsMin,
-    maximum: limits.hookTimeoutMsMax,
-    description: 'How long a message waits for the answer, with everything: a free place, DNS, connecting',
-    ...more,
-  });
+const forHowLong = 'How long a message waits for the answer, with everything: a free place, DNS, connecting';
 const onFailure = oneOf(
   ['allow', 'reject'],
   'What becomes of a message without an answer: stored unchanged, or `503 hook_unavailable`',
@@ -38,7 +32,14 @@ const types = nullable(oneOf(['direct', 'group'], 'Only conversations of this ty
 
 export const hookFields = {
   url,
-  timeoutMs: optional(timeoutMs({ default: limits.hookTimeoutMs })),
+  timeoutMs: optional(
+    Type.Integer({
+      minimum: limits.hookTimeoutMsMin,
+      maximum: limits.hookTimeoutMsMax,
+      default: limits.hookTimeoutMs,
+      description: forHowLong,
+    }),
+  ),
   onFailure: optional(Type.Unsafe<Static<typeof onFailure>>({ ...onFailure, default: 'allow' })),
   edits: optional(edits({ default: true })),
   servers: optional(servers({ default: false })),
@@ -48,7 +49,7 @@ export const hookFields = {
 const hook = {
   kind: oneOf(hookKinds, 'What the hook is asked about'),
   url: Type.String(),
-  timeoutMs: timeoutMs({}),
+  timeoutMs: Type.Integer({ description: forHowLong }),
   onFailure,
   edits: edits({}),
   servers: servers({}),
@@ -63,8 +64,8 @@ const secret = Type.String({ pattern: '^whsec_', description: 'Shown this once' 
 
 export const Hook = open(hook, 'Hook');
 export type Hook = Static<typeof Hook>;
-export const NewHook = open({ ...hook, secret: optional(secret) }, 'NewHook');
-export type NewHook = Static<typeof NewHook>;
+export const SetHook = open({ ...hook, secret: optional(secret) }, 'SetHook');
+export type SetHook = Static<typeof SetHook>;
 export const HookWithSecret = open({ ...hook, secret }, 'HookWithSecret');
 export type HookWithSecret = Static<typeof HookWithSecret>;
 
@@ -93,8 +94,8 @@ export const HookStats = open(
     allowed: count('of these: allowed'),
     rejected: count('of these: rejected'),
     rewritten: count('of these: rewritten'),
-    p50Ms: nullable(durationMs),
-    p99Ms: nullable(durationMs),
+    p50Ms: nullable(Type.Integer({ minimum: 0, description: 'Half of the calls took no longer' })),
+    p99Ms: nullable(Type.Integer({ minimum: 0, description: '99 of 100 calls took no longer' })),
   },
   'HookStats',
 );

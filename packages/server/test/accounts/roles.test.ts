@@ -67,6 +67,10 @@ const make: Record<string, () => Promise<string>> = {
     await owner.in('env_dev')('PUT', '/v1/moderation/lists/walk', wordList());
     return 'walk';
   },
+  kind: async () => {
+    await owner.in('env_dev')('PUT', '/v1/hooks/before-send', hook());
+    return 'before-send';
+  },
   userId: async () => (await scene.actor()).id,
   reportId: async () => {
     const { id } = await conversation();
@@ -91,6 +95,8 @@ const needName = /^organizations\.delete$/;
 const needMedia = /^calls\.mute$/;
 const expo = { credentials: { accessToken: 'expo-Secret-0123456789' } };
 const wordList = () => ({ entries: [`walk${++count}`], action: 'mask', conversations: 'all' });
+/** Messages of groups, which the walk sends, never reach it. */
+const hook = () => ({ url: 'https://127.0.0.1:9/x', types: 'direct', timeoutMs: 100 + ++count });
 const conversation = async () => scene.group(await scene.actor(), []);
 
 /** Bodies and queries; those not named need none. */
@@ -130,6 +136,7 @@ const given: Record<
   'members.add': async () => ({ body: { userIds: [(await scene.actor()).id] } }),
   'messages.send': () => ({ body: { text: 'walked' } }),
   'wordLists.set': () => ({ body: wordList() }),
+  'hooks.set': () => ({ body: hook() }),
   'conversations.list': async () => ({ query: `?userId=${(await scene.actor()).id}` }),
 };
 
@@ -237,7 +244,7 @@ for (const op of ofAPlace)
       if (op.scope === 'environment' && op.path.includes('{')) {
         // Its own environment, with an id of ours.
         const mixed = await call(foreigner, op, prepared, foreignEnvironment);
-        const chosen = /\{(userId|provider|slot|name)\}/.test(op.path);
+        const chosen = /\{(userId|provider|slot|name|kind)\}/.test(op.path);
         if (!chosen) assertError(mixed, 404, 'not_found');
         else assert.ok(!JSON.stringify(mixed.body).includes('env_dev'));
       }

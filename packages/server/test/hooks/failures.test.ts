@@ -190,6 +190,40 @@ test('hooks#bounds: at most a hundred calls of an environment are under way, and
   await scene.server('DELETE', beforeSend);
 });
 
+test('hooks#isolation: edits that wait for the hook hold no turn and no connection, and of two for one version one wins', async () => {
+  const anna = await scene.actor();
+  const { id: cid } = await scene.group(anna, []);
+  const ids: string[] = [];
+  for (let i = 0; i < 12; i++) ids.push((await scene.send(anna, cid)).id as string);
+  const held: (() => void)[] = [];
+  let most = 0;
+  receiver.answer = (received, res) => {
+    held.push(() => ok(received, res));
+    most = Math.max(most, held.length);
+    res.on('close', () => held.shift());
+  };
+  await setHook(scene.server, receiver.url);
+  const asked = receiver.received.length;
+  // An environment has six turns: of those who held one, no more would come as far as the hook.
+  const edit = (id: string, text: string) =>
+    anna.api(
+      'PATCH',
+      `/v1/messages/${id}`,
+      { text, expectedVersion: 1 },
+      { 'Idempotency-Key': randomUUID() },
+    );
+  const edits = [...ids, ids[0]!].map((id, i) => edit(id, `edited ${i}`));
+  await receiver.wait(asked + 13);
+  assert.equal((await scene.server('GET', `/v1/conversations/${cid}`)).status, 200);
+  for (const answer of [...held]) answer();
+  const answers = await Promise.all(edits);
+  assert.ok(most > 6, `${most} were asked about at once`);
+  const [first, last] = [answers[0]!.status, answers[12]!.status].sort();
+  assert.deepEqual([first, last], [200, 409]);
+  assert.deepEqual(new Set(answers.slice(1, 12).map((a) => a.status)), new Set([200]));
+  await scene.server('DELETE', beforeSend);
+});
+
 test('hooks#failures: a hook that is killed in the middle of its answers loses and doubles nothing', async () => {
   const people = await Promise.all(Array.from({ length: 10 }, () => scene.actor()));
   for (const onFailure of ['reject', 'allow'] as const) {

@@ -241,6 +241,13 @@ async function askModeration(
   await ok(server('GET', '/v1/moderation/lists/words'));
   await ok(b.api('POST', `${path}/messages`, { text: 'gold', clientMsgId: 'masked' }));
   await ok(server('DELETE', '/v1/moderation/lists/words'));
+  const hook = '/v1/hooks/before-send';
+  await ok(server('PUT', hook, { url: 'http://127.0.0.1:9/' }));
+  const sent = await ok(b.api('POST', `${path}/messages`, { text: 'asked about', clientMsgId: 'asked' }));
+  await ok(b.api('PATCH', `/v1/messages/${sent.id}`, { text: 'asked again', expectedVersion: 1 }));
+  for (const read of ['/v1/hooks', hook, `${hook}/stats`]) await ok(server('GET', read));
+  for (const change of ['test', 'rotate-secret']) await ok(server('POST', `${hook}/${change}`));
+  await ok(server('DELETE', hook));
   const { data } = await ok(server('GET', `${path}/messages?limit=2`));
   const reported = data.map((m: { id: string }) => ({ messageId: m.id, reason: 'spam' }));
   for (const body of [...reported, { userId: b.id, reason: 'abuse' }])

@@ -44,6 +44,8 @@ const small = [
   'analytics_fill',
   'content_reads',
   'environments',
+  'hook_secrets',
+  'hooks',
   'invitations',
   'master_key_check',
   'media_nodes',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { serverApi } from '../support/api.ts';
+import { assertError, serverApi } from '../support/api.ts';
 import { startDns } from '../support/dns.ts';
 import type { Known, TestDns } from '../support/dns.ts';
 import { startService } from '../support/service.ts';
@@ -66,6 +66,21 @@ test('the delivery log says the same of a name inside our network, one that is m
       errors.add(body.attempts[0].error);
     }
     assert.deepEqual([...errors], ['no connection (the name has no address that may be used)']);
+
+    // A hook has the same guard: its name is looked up for the call, whatever it was when the hook was set.
+    const hook = '/v1/hooks/before-send';
+    for (const url of [
+      'http://example.com/',
+      'https://10.0.0.1/',
+      'https://[::1]/',
+      'https://169.254.169.254/',
+    ])
+      assertError(await server('PUT', hook, { url }), 400, 'invalid_request', 'url');
+    dns.names.set('moves.example', ['203.0.113.7']);
+    assert.equal((await server('PUT', hook, { url: 'https://moves.example/' })).status, 200);
+    dns.names.set('moves.example', ['203.0.113.7', '127.0.0.1']);
+    const { body } = await server('POST', `${hook}/test`);
+    assert.equal(body.error, 'the name does not resolve (the name has no address that may be used)');
   } finally {
     await service.dispose();
   }

@@ -6,7 +6,8 @@ import type {
   HookTest,
   HookWithSecret,
   Input,
-  NewHook,
+  SetHook,
+  OperationName,
   Output,
 } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
@@ -46,7 +47,7 @@ const settingsOf = ({ kind, url, timeoutMs, onFailure, edits, servers, types }: 
 const note = (
   ctx: Context,
   tx: Tx,
-  action: 'hooks.set' | 'hooks.delete' | 'hooks.rotateSecret',
+  action: Extract<OperationName, `hooks.${string}`>,
   target: string,
   changes: { before: object | null; after: object | null } = { before: null, after: null },
 ): Promise<void> => record(ctx, tx, { where: { env: ctx.env.no }, action, target, ...changes });
@@ -58,7 +59,7 @@ async function newSecret(ctx: Context, tx: Tx, row: HookRow): Promise<HookWithSe
   return { ...sql.viewHook(row), secret: shown };
 }
 
-export function set(ctx: Context, input: Input<'hooks.set'>): Promise<NewHook> {
+export function set(ctx: Context, input: Input<'hooks.set'>): Promise<SetHook> {
   const wanted: HookSettings = {
     kind: input.kind,
     url: checkedUrl(ctx.services.hooks.outbound, input.url),
@@ -109,6 +110,7 @@ export const rotateSecret = (ctx: Context, { kind }: Input<'hooks.rotateSecret'>
 
 export async function test(ctx: Context, { kind }: Input<'hooks.test'>): Promise<HookTest> {
   const row = await existing(ctx, ctx.db, kind);
+  await ctx.db.tx((tx) => note(ctx, tx, 'hooks.test', kind));
   try {
     const { verdict, status, ms, failure, requestId } = await ctx.services.hooks.test(ctx.env, row, {
       ...sampleBeforeSend,

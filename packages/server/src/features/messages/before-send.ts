@@ -8,6 +8,7 @@ import type { LiveHook } from '../hooks/call.ts';
 import type { Looked } from '../hooks/sql/look.ts';
 import { parseMetadata } from '../metadata.ts';
 import { rejected } from '../words/check.ts';
+import { repeatKey } from './draft.ts';
 import type { Draft } from './draft.ts';
 
 /**
@@ -88,7 +89,7 @@ export async function askBeforeSend(
     env: ctx.env.no,
     conversationId: input.conversationId,
     sender: sender?.no ?? null,
-    clientMsgId: input.clientMsgId ?? null,
+    clientMsgId: input.clientMsgId ?? repeatKey(ctx),
     attachments: input.attachments ?? [],
   });
   // Refused here, not in the commit: what is not asked about must not be stored.

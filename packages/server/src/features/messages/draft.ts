@@ -1,4 +1,6 @@
+import { limits } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
+import type { Context } from '../context.ts';
 import type { Extras } from '../extras.ts';
 
 export type SendInput = Input<'messages.send'>;
@@ -13,3 +15,9 @@ export interface Draft {
   /** A word list wants it reported. */
   readonly reported: boolean;
 }
+
+/** A server's send with an Idempotency-Key is also deduplicated inside the commit, so a crash cannot double it. */
+export const repeatKey = (ctx: Context): string | null =>
+  ctx.idempotencyKey === undefined ? null : `${repeatPrefix}${ctx.idempotencyKey}`;
+/** Longer than any clientMsgId may be, so that no caller can send a clientMsgId that equals a server's key. */
+const repeatPrefix = 'idempotency-key:'.padEnd(limits.clientMsgIdCharacters, ':');

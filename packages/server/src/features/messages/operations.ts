@@ -1,4 +1,4 @@
-import { ApiError, limits } from '@parley/protocol';
+import { ApiError } from '@parley/protocol';
 import type { Attachment, Input, Message, MessageOrTombstone, Output, Tombstone } from '@parley/protocol';
 import type { LogEvent } from '../../log/events.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
@@ -18,6 +18,7 @@ import { happened } from '../happenings.ts';
 import { pageLimit } from '../pages.ts';
 import { thawMessages } from '../storage/thaw.ts';
 import * as cold from './cold.ts';
+import { repeatKey } from './draft.ts';
 import type { Draft, SendInput } from './draft.ts';
 import { applyPolicies } from './policies.ts';
 import * as reader from '../sql/message-reader.ts';
@@ -179,12 +180,6 @@ const acknowledged = (row: MessageRow): Message => ({
   editedAt: null,
   deletedAt: null,
 });
-
-/** A server's send with an Idempotency-Key is also deduplicated inside the commit, so a crash cannot double it. */
-const repeatKey = (ctx: Context): string | null =>
-  ctx.idempotencyKey === undefined ? null : `${repeatPrefix}${ctx.idempotencyKey}`;
-/** Longer than any clientMsgId may be, so that no caller can send a clientMsgId that equals a server's key. */
-const repeatPrefix = 'idempotency-key:'.padEnd(limits.clientMsgIdCharacters, ':');
 
 export async function list(ctx: Context, input: Input<'messages.list'>): Promise<Output<'messages.list'>> {
   const limit = pageLimit(input.limit);

@@ -49,13 +49,15 @@ export async function invitedTo(
   db: Queryable,
   env: number,
   token: Buffer,
+  user: number | null = null,
 ): Promise<(ConversationRow & { memberCount: number }) | undefined> {
   const [row] = await db.query<ConversationRow & { memberCount: number }>(
     `SELECT c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
        c.deleted_at AS "deletedAt", (SELECT count(*) FROM members m WHERE m.env = c.env AND m.conv = c.no) AS "memberCount"
      FROM invite_links i CROSS JOIN ${conversationOf('i.env', 'i.conv')} c
-     WHERE i.token = $2 AND i.env = $1 AND ${live} AND c.deleted_at IS NULL AND c.rules::json ->> 'joining' IN ('link', 'open')`,
-    [env, token],
+     WHERE i.token = $2 AND i.env = $1 AND c.deleted_at IS NULL
+       AND (${live} OR EXISTS (SELECT 1 FROM members m WHERE m.conv = i.conv AND m.usr = $3 AND m.env = i.env)) AND c.rules::json ->> 'joining' IN ('link', 'open')`,
+    [env, token, user],
   );
   return row;
 }
