@@ -55,7 +55,7 @@ export const hostileHook: Attack = async (target) => {
         const body = { text: 'asked about' };
         const { status } = await caller.call('POST', `/v1/conversations/${cid}/messages`, { body });
         tally.add(status);
-        if (status >= 400) await deadline.pause(100);
+        if (status < 200 || status >= 400) await deadline.pause(100);
       }
     };
     await Promise.all([set(), ...Array.from({ length: senders }, send)]);
