@@ -120,6 +120,20 @@ const fill = (): Promise<void> =>
       `INSERT INTO media_storages (env, provider, config, shown, created_at) VALUES ($1, 's3', $2, '{}', now())`,
       [no, vault.seal('{}', `media storage ${no}`)],
     );
+    const [hook] = await db.query<{ no: number }>(
+      `INSERT INTO hooks (env, kind, url, timeout_ms, on_failure, edits, servers, created_at, updated_at)
+       VALUES ($1, 'before-send', 'http://127.0.0.1:9/', 1000, 'allow', true, false, now(), now()) RETURNING no`,
+      [no],
+    );
+    await db.query('INSERT INTO hook_secrets (hook, secret) VALUES ($1, $2)', [
+      hook!.no,
+      vault.seal('x', `hook ${hook!.no}`),
+    ]);
+    await db.query(
+      `INSERT INTO reports (env, id, head, reporter, kind, target, seq, version, reason, status, at, snapshot)
+       VALUES ($1, 'rep_1', 'rep_1', 1, 'message', 1, 1, 1, 'spam', 'open', now(), $2)`,
+      [no, vault.seal('{}', `report ${no} rep_1`)],
+    );
     const erased = (id: string) => vault.seal(id, erasedContext(no));
     await db.query(
       `INSERT INTO sink_erasures (env, subject, replacement, messages, created_at) VALUES ($1, $2, 'x', 'keep', now())`,
