@@ -166,6 +166,7 @@ export const propertyTexts: Record<string, string> = {
   messages: 'How many messages',
   'users.erase.messages': 'What becomes of the user’s messages: `anonymize` or `delete`',
   'webhook.member.restricted.by': 'Who did it; null: the server, or people who run the environment',
+  'webhook.report.created.reporterId': 'Who reported it; null: a server, or a word list',
   'webhook.user.blocked.blocked': 'true: blocked; false: unblocked',
   'webhook.user.blocked.blockedId': 'The user who was blocked or unblocked',
   'webhook.user.deleted.messages': 'What became of the user’s messages: `anonymize` or `delete`',

@@ -136,4 +136,5 @@ export const unsealed: Readonly<Record<string, string>> = {
   'passkey_challenges.challenge': 'random: nothing',
   'password_resets.token': 'a hash without a key: nothing',
   'invitations.token': 'a hash without a key: nothing',
+  'invite_links.token': 'a hash without a key: nothing',
 };

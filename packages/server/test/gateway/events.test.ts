@@ -74,6 +74,7 @@ test('events#delivery-order: each change reaches all sockets of all members with
     userIds: [late.actor.id],
     userId: late.actor.id,
     actorId: owner.actor.id,
+    via: 'added',
   });
   assert.deepEqual(d(7), { userId: member.actor.id, role: 'owner', actorId: null });
   assert.deepEqual([d(8).id, d(8).hard], [sent.id, false]);

@@ -11,7 +11,7 @@ import type { Session } from '../../src/transport/gateway/session.ts';
 
 /** ARCHITECTURE: one operation, one executor. Frames are bound from the protocol's table, as routes are. */
 
-const ctx = { requestId: 'ses_1' } as Context;
+const ctx = { requestId: 'ses_1', env: { hooks: 0 } } as Context;
 const session = { user: { env: 1 } } as Session;
 
 /** The bound frames with executors that note what they are given. */

@@ -24,7 +24,10 @@ describe('api#validation: bodies and queries', () => {
   for (const operation of operationList.filter((o) =>
     o.callers.some((c) => c !== 'dashboard' && c !== 'operator'),
   )) {
-    const path = operation.path.replaceAll('{userId}', 'u').replaceAll(/\{\w+\}/g, 'x');
+    const path = operation.path
+      .replace('{userId}', 'u')
+      .replace('{kind}', 'before-send')
+      .replaceAll(/\{\w+\}/g, 'x');
     const caller = () =>
       operation.callers.includes('server')
         ? server
