@@ -1,4 +1,5 @@
 import type { Clock, Ids, Timers } from '../../platform/clock.ts';
+import { Places } from '../../platform/flow/places.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
@@ -25,14 +26,14 @@ export interface ReportService {
   idle(): Promise<void>;
 }
 
-/** How many reports of word lists wait at most; what comes then is lost, and logged. */
-const mostWaiting = 1_000;
+/** How many environments' reports are made at once, and how many of one wait; what comes then is lost, and logged. */
+const bounds = { inAll: 4, ofOne: 1, waiting: 500 };
 const tries = 5;
 /** Milliseconds before another try; twice as long each time. */
 const pauseMs = 200;
 
 /**
- * Makes the reports of word lists one after the other, behind the sends. A process that dies loses those that wait; a client
+ * Makes the reports of word lists behind the sends, those of an environment one after the other. A process that dies loses those that wait; a client
  * whose send was not answered repeats it, and then the report is made.
  */
 export function createReportService(options: {
@@ -46,11 +47,11 @@ export function createReportService(options: {
   logger: Logger;
 }): ReportService {
   const { db, timers, logger } = options;
-  const waiting: { env: number; message: FoundMessage }[] = [];
-  let running: Promise<void> | null = null;
+  const places = new Places(bounds);
+  const unmade = new Set<Promise<void>>();
   const pause = (ms: number): Promise<void> => new Promise((done) => void timers.after(ms, done));
 
-  async function report({ env, message }: (typeof waiting)[number]): Promise<void> {
+  async function report(env: number, message: FoundMessage): Promise<void> {
     const { conv, cid, seq, id, sender, version, text, extras, attachments } = message;
     await db.tx((tx) =>
       file({ services: options }, tx, env, {
@@ -64,33 +65,36 @@ export function createReportService(options: {
     );
   }
 
-  async function run(): Promise<void> {
-    for (let next = waiting.shift(); next; next = waiting.shift())
-      for (let attempt = 1; ; attempt++) {
-        try {
-          await report(next);
-          break;
-        } catch (error) {
-          if (attempt < tries) await pause(pauseMs * 2 ** (attempt - 1));
-          else {
-            logger.error({ err: error, env: next.env }, 'the report of a word list is lost');
-            break;
-          }
-        }
+  async function insist(env: number, message: FoundMessage): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await report(env, message);
+      } catch (error) {
+        if (attempt === tries) return logger.error({ err: error, env }, 'the report of a word list is lost');
+        await pause(pauseMs * 2 ** (attempt - 1));
       }
-    running = null;
+    }
   }
 
   return {
     found({ no, settings }, message) {
       if (settings.disabledFeatures.includes('reports')) return;
-      if (waiting.length >= mostWaiting) {
+      const { promise: place, resolve } = Promise.withResolvers<void>();
+      const leave = places.enter(no, resolve);
+      if (!leave) {
         logger.error({ env: no }, 'too many reports of word lists wait: one is lost');
         return;
       }
-      waiting.push({ env: no, message });
-      running ??= run();
+      const made = place
+        .then(() => insist(no, message))
+        .finally(() => {
+          leave();
+          unmade.delete(made);
+        });
+      unmade.add(made);
     },
-    idle: () => running ?? Promise.resolve(),
+    idle: async () => {
+      while (unmade.size > 0) await Promise.all(unmade);
+    },
   };
 }
