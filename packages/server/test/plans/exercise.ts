@@ -21,17 +21,18 @@ import { complete, picture, program, ready, transfer } from '../uploads/files.ts
 import { startReceiver, status } from '../webhooks/receiver.ts';
 import { addEndpoint, delivery } from '../webhooks/tools.ts';
 
+const ok = async (answer: Promise<{ status: number; body: any }>): Promise<any> => {
+  const { status: code, body } = await answer;
+  assert.ok(code < 300, `${code} ${JSON.stringify(body)}`);
+  return body;
+};
+
 /** Makes the service run what it has: every operation, sockets, webhooks, pushes and what it does by itself. */
 export async function exercise(node: InProcess, db: PgDb, settings: Record<string, string>): Promise<void> {
   const scene = createScene(node.url);
   const { server } = scene;
   const [receiver, failing] = await Promise.all([startReceiver(), startReceiver()]);
   const vendor = await startWebpush(Date.now);
-  const ok = async (answer: Promise<{ status: number; body: any }>): Promise<any> => {
-    const { status: code, body } = await answer;
-    assert.ok(code < 300, `${code} ${JSON.stringify(body)}`);
-    return body;
-  };
   try {
     const env = (await findEnvironment(db, 'env_dev'))!;
     await db.tx((tx) => saveCredentials(tx, node.services.vault, env.no, 'webpush', vendor.credentials));
@@ -218,11 +219,6 @@ async function askModeration(
   { server }: Scene,
   { a, b, c, id }: { a: Actor; b: Actor; c: Actor; id: string },
 ): Promise<void> {
-  const ok = async (answer: Promise<{ status: number; body: any }>): Promise<any> => {
-    const { status: code, body } = await answer;
-    assert.ok(code < 300, `${code} ${JSON.stringify(body)}`);
-    return body;
-  };
   for (const user of [b, c]) await ok(a.api('PUT', `/v1/blocks/${user.id}`));
   const blocks = await ok(a.api('GET', '/v1/blocks?limit=1'));
   await ok(a.api('GET', `/v1/blocks?limit=1&cursor=${blocks.nextCursor}`));
@@ -267,11 +263,6 @@ async function askJoining(
   { server }: Scene,
   { a, b, c, id }: { a: Actor; b: Actor; c: Actor; id: string },
 ): Promise<void> {
-  const ok = async (answer: Promise<{ status: number; body: any }>): Promise<any> => {
-    const { status: code, body } = await answer;
-    assert.ok(code < 300, `${code} ${JSON.stringify(body)}`);
-    return body;
-  };
   const path = `/v1/conversations/${id}`;
   const leave = (user: Actor) => ok(server('DELETE', `${path}/members/${user.id}`));
   await ok(a.api('PATCH', path, { name: 'Open house', rules: { joining: 'open', listed: true } }));
