@@ -14,7 +14,7 @@ export class Members {
   #members: Map<string, Member> | null = null;
   #marks = new Map<string, { read: number; delivered: number }>();
   #log: EventFrame[] | null = null;
-  /** True if members were loaded, and some of their events may have been missed since. */
+  /** True if somebody asked for the members, and they are not known, or some of their events may have been missed. */
   stale = false;
   constructor() {
     this.store = new Derived(() => [...(this.#members?.values() ?? [])]);
@@ -33,7 +33,7 @@ export class Members {
         cursor = nextCursor;
       } while (cursor !== null && members.length < maxMembers);
     } catch (e) {
-      this.missed();
+      this.stale = true; // Whoever is refused may be added later; a lost network comes back.
       throw e;
     }
     if (this.#log !== log) return this.store.get(); // A later load has taken over.
@@ -47,7 +47,7 @@ export class Members {
   }
   /** The stream was interrupted and continued further on. */
   missed(): void {
-    this.stale = this.#members !== null;
+    this.stale ||= this.#members !== null;
   }
   receipt({ userId, lastReadSeq = 0, lastDeliveredSeq = 0 }: Receipt): void {
     this.#raise(userId, lastReadSeq, lastDeliveredSeq);

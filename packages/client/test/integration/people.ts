@@ -116,10 +116,6 @@ export async function assertConverged(
     while (handle.messages.get().hasOlder && handle.messages.get().status === 'ready')
       await handle.loadOlder();
   }
-  // Whoever opened it while it was not a member has none yet.
-  for (const handle of handles.values())
-    if (handle.messages.get().status === 'ready' && handle.members.get().length === 0)
-      await handle.loadMembers();
   const expected = await fresh(url, userId, [...handles.keys()]);
   const same = () => {
     try {
