@@ -191,6 +191,28 @@ test('hooks#bounds: at most a hundred calls of an environment are under way, and
   await scene.server('DELETE', beforeSend);
 });
 
+test('hooks#circuit: calls that wait for a place are not made once the circuit has opened (T6.5)', async () => {
+  const held: (() => void)[] = [];
+  let isHolding = true;
+  receiver.answer = (received, res) => {
+    const fail = (): void => status(500)(received, res);
+    if (!isHolding) return fail();
+    if (held.push(fail) < 100) return;
+    isHolding = false;
+    for (const answer of held) answer();
+  };
+  await setHook(scene.server, receiver.url, { onFailure: 'reject' });
+  const asked = receiver.received.length;
+  const people = await Promise.all(Array.from({ length: 15 }, () => scene.actor()));
+  const { id: cid } = await scene.group(people[0]!, people.slice(1));
+  const sending = people.flatMap((by) => Array.from({ length: 20 }, (_, i) => say(by, cid, `m ${i}`)));
+  for (const answer of await Promise.all(sending)) assertError(answer, 503, 'hook_unavailable');
+  // A failure gives its place to the next call; the tenth opens the circuit.
+  const calls = receiver.received.length - asked;
+  assert.ok(calls < 200, `${calls} of 300 calls were made`);
+  await scene.server('DELETE', beforeSend);
+});
+
 test('hooks#isolation: edits that wait for the hook hold no turn and no connection, and of two for one version one wins', async () => {
   const anna = await scene.actor();
   const { id: cid } = await scene.group(anna, []);

@@ -48,7 +48,9 @@ describe('hooks#circuit', () => {
   test('hooks#circuit: after five seconds one call tries; what began before counts no more', () => {
     const circuit = fresh();
     const early = circuit.begin()!;
+    assert.ok(circuit.holds(early));
     for (let i = 0; i < 10; i++) make(circuit, 'failed');
+    assert.ok(!circuit.holds(early), 'it must not be made any more');
     assert.equal(circuit.ended(early, 'succeeded'), null, 'it began before the circuit opened');
     now += circuitRules.openMs - 1;
     assert.equal(circuit.begin(), null);

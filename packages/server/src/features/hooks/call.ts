@@ -201,6 +201,10 @@ export function createCaller(options: CallOptions) {
     let failure: HookFailed | null = null;
     try {
       const release = await placeFor(hook, deadline);
+      if (!hook.circuit.holds(pass)) {
+        release();
+        throw circuitOpen(hook);
+      }
       made = true;
       const left = Math.max(1, deadline - timers.monotonic());
       const { result, value, error } = await attempt(hook, asked, left, release);
@@ -221,10 +225,7 @@ export function createCaller(options: CallOptions) {
     /** Asks the hook; throws HookFailed if it gave no answer that can be used. */
     call<T extends { verdict: HookVerdict }>(hook: LiveHook, asked: HookRequest<T>): Promise<T> {
       const pass = hook.circuit.begin();
-      if (!pass)
-        return Promise.reject(
-          new HookFailed('circuit_open', 'the hook failed too often', { waitMs: hook.circuit.waitMs }),
-        );
+      if (!pass) return Promise.reject(circuitOpen(hook));
       return passed(hook, asked, pass);
     },
 
@@ -240,6 +241,9 @@ export function createCaller(options: CallOptions) {
     },
   };
 }
+
+const circuitOpen = (hook: LiveHook): HookFailed =>
+  new HookFailed('circuit_open', 'the hook failed too often', { waitMs: hook.circuit.waitMs });
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 

@@ -61,6 +61,11 @@ export class Circuit {
     return { epoch: this.#epoch };
   }
 
+  /** Whether a call that has waited may still be made: the circuit has not opened since. */
+  holds({ epoch }: Pass): boolean {
+    return epoch === this.#epoch;
+  }
+
   /** Returns what the outcome changed: `closed`, `opened`, or null. A trial that failed opens it again. */
   ended({ epoch }: Pass, end: CallEnd): 'opened' | 'closed' | null {
     if (epoch !== this.#epoch) return null;
