@@ -1,6 +1,6 @@
 import type { Attack } from '../kit.ts';
 import { deleteMessages, eraseAuthor } from './deletes.ts';
-import { hostileHook } from './hook.ts';
+import { hostileHook, manySenders } from './hook.ts';
 import { lockedConversation, refusedAndRepeated } from './log.ts';
 import { anonymousPages, largeGroups, largePages, unreadPages } from './pages.ts';
 import { deleteWatched, watchStrangers } from './presence.ts';
@@ -105,7 +105,12 @@ export const rows: readonly Row[] = [
     attack: refusedAndRepeated,
   },
   {
-    id: '14',
+    id: '14a',
+    what: '500 connections send, without a hook',
+    attack: manySenders,
+  },
+  {
+    id: '14b',
     what: 'a before-send hook that hangs, drips, redirects and sends 1 GB, set anew twice a second; 500 connections send',
     attack: hostileHook,
   },

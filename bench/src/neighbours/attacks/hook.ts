@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Caller, group, names, prepared, Tally, unique } from '../kit.ts';
-import type { Attack } from '../kit.ts';
+import type { Attack, Strike, Target } from '../kit.ts';
 
 /** Against those who wait for an answer of somebody else's server. */
 
@@ -29,8 +29,12 @@ const answers: readonly ((response: ServerResponse) => void)[] = [
   (response) => void response.writeHead(200).end('no JSON'),
 ];
 
-/** A before-send hook that never answers well, set again and again, and 500 connections that send as fast as they may. */
-export const hostileHook: Attack = async (target) => {
+/** 500 connections that send as fast as they may, without a hook: what they cost by themselves. */
+export const manySenders: Attack = (target) => sending(target, false);
+/** The same with a before-send hook that never answers well, set again and again. */
+export const hostileHook: Attack = (target) => sending(target, true);
+
+async function sending(target: Target, hooked: boolean): Promise<Strike> {
   const cid = await prepared(target, (caller) => group(caller, names(unique('asked'), 2)));
   return async (deadline) => {
     let asked = 0;
@@ -44,7 +48,7 @@ export const hostileHook: Attack = async (target) => {
     const caller = new Caller(target, senders, deadline);
     const tally = new Tally();
     const set = async (): Promise<void> => {
-      while (!deadline.over) {
+      while (hooked && !deadline.over) {
         const body = { url, timeoutMs: 3_000, servers: true, onFailure: 'allow' };
         await caller.call('PUT', '/v1/hooks/before-send', { body });
         await deadline.pause(setAgainMs);
@@ -59,7 +63,7 @@ export const hostileHook: Attack = async (target) => {
       }
     };
     await Promise.all([set(), ...Array.from({ length: senders }, send)]);
-    const { count, text } = tally.done(`messages, ${asked} calls of the hook`);
+    const { count, text } = tally.done(hooked ? `messages, ${asked} calls of the hook` : 'messages');
     receiver.closeAllConnections();
     receiver.close();
     const last = new Caller(target, 1);
@@ -67,4 +71,4 @@ export const hostileHook: Attack = async (target) => {
     last.end();
     return { count, text };
   };
-};
+}
