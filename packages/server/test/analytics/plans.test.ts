@@ -139,7 +139,7 @@ describe('CHAT_PLANS', () => {
     const limit = async (): Promise<number> => (await prod.server('GET', '/v1/usage')).body.plan.mauLimit;
     assert.equal(await limit(), 5);
     await writeFile(file(), '{ "free": { "mauLimit": -5 } }');
-    await until(() => Promise.resolve(service.output().includes('CHAT_PLANS: free.mauLimit')));
+    await until(() => Promise.resolve(service.output().includes('CHAT_PLANS.free.mauLimit')));
     assert.equal(await limit(), 5);
     await writeFile(file(), '{ "free": { "mauLimit": 10 } }');
     await until(async () => (await limit()) === 10);

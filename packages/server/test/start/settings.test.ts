@@ -35,7 +35,7 @@ describe('bad settings end the start with 1 and say what is wrong', () => {
     [
       'an environment id that is none',
       { CHAT_BOOTSTRAP_ENVIRONMENTS: '[{"id":"dev","kind":"development"}]' },
-      /CHAT_BOOTSTRAP_ENVIRONMENTS\.0\.id/,
+      /CHAT_BOOTSTRAP_ENVIRONMENTS\[0\]\.id/,
     ],
     ['several processes without Redis', { CHAT_PROCESSES: '2' }, /CHAT_PROCESSES above 1 needs REDIS_URL/],
   ];

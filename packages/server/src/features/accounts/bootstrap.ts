@@ -1,5 +1,4 @@
 import Type from 'typebox';
-import { Value } from 'typebox/value';
 import {
   EnvironmentKind,
   EnvironmentName,
@@ -8,6 +7,7 @@ import {
   PlanNameSchema,
   secretKeyPattern,
 } from '@parley/protocol';
+import { validator } from '../../platform/validation.ts';
 import { joined } from '../../platform/postgres/db.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { createPasswords } from './passwords.ts';
@@ -33,6 +33,7 @@ const Environments = Type.Array(
   ),
   { minItems: 1, maxItems: 100 },
 );
+const fits = validator(Type.Object({ CHAT_BOOTSTRAP_ENVIRONMENTS: Environments }));
 
 export interface BootstrapSettings {
   environments: string | undefined;
@@ -58,11 +59,8 @@ export function parseEnvironments(text: string): Type.Static<typeof Environments
       'CHAT_BOOTSTRAP_ENVIRONMENTS is not JSON; it looks like [{ "id": "env_…", "kind": "development", … }].',
     );
   }
-  const [problem] = Value.Errors(Environments, value);
-  if (problem)
-    throw new Error(
-      `CHAT_BOOTSTRAP_ENVIRONMENTS${problem.instancePath.replaceAll('/', '.')} ${problem.message}.`,
-    );
+  const problem = fits({ CHAT_BOOTSTRAP_ENVIRONMENTS: value });
+  if (problem) throw new Error(problem.message);
   return value as Type.Static<typeof Environments>;
 }
 

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import Type from 'typebox';
-import { Value } from 'typebox/value';
 import { planNames, plans as defaults } from '@parley/protocol';
 import type { Plan, PlanName } from '@parley/protocol';
 import type { Logger } from '../../platform/logging.ts';
+import { validator } from '../../platform/validation.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
 
 /**
@@ -33,6 +33,7 @@ const Changes = Type.Object(
   Object.fromEntries(planNames.map((name) => [name, Type.Optional(Change)])),
   closed,
 );
+const fits = validator(Type.Object({ CHAT_PLANS: Changes }));
 
 export type Plans = Record<PlanName, Plan>;
 
@@ -43,9 +44,8 @@ export function parsePlans(text: string): Plans {
   } catch {
     throw new Error('CHAT_PLANS: the file is not JSON; it looks like { "free": { "mauLimit": 2000 } }.');
   }
-  const [problem] = Value.Errors(Changes, value);
-  if (problem)
-    throw new Error(`CHAT_PLANS: ${problem.instancePath.slice(1).replaceAll('/', '.')} ${problem.message}.`);
+  const problem = fits({ CHAT_PLANS: value });
+  if (problem) throw new Error(problem.message);
   const changes = value as Partial<Record<PlanName, Partial<Plan>>>;
   return Object.fromEntries(
     planNames.map((name) => [name, { ...defaults[name], ...changes[name] }]),

@@ -1,4 +1,4 @@
-import { createTransport } from 'nodemailer';
+import type { Transporter } from 'nodemailer';
 import type { Logger } from '../logging.ts';
 
 export interface Mail {
@@ -27,21 +27,27 @@ export function createMailer(options: { url: string | undefined; from: string },
       },
       close: () => undefined,
     };
-  const transport = createTransport(
-    {
-      url: options.url,
-      connectionTimeout: timeoutMs,
-      greetingTimeout: timeoutMs,
-      socketTimeout: timeoutMs,
-      disableFileAccess: true,
-      disableUrlAccess: true,
-    },
-    { from: options.from },
-  );
+  const { url, from } = options;
+  // Most processes send no mail: the library is loaded with the first one.
+  let transport: Promise<Transporter> | undefined;
+  const open = async (): Promise<Transporter> => {
+    const { createTransport } = await import('nodemailer');
+    return createTransport(
+      {
+        url,
+        connectionTimeout: timeoutMs,
+        greetingTimeout: timeoutMs,
+        socketTimeout: timeoutMs,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      },
+      { from },
+    );
+  };
   return {
     send: async (mail) => {
-      await transport.sendMail(mail);
+      await (await (transport ??= open())).sendMail(mail);
     },
-    close: () => transport.close(),
+    close: () => void transport?.then((opened) => opened.close()),
   };
 }

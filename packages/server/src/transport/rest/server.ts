@@ -26,11 +26,17 @@ const whoOf = ({ who, ip }: FastifyRequest): string => who ?? keyName(ofAddress(
 const readyMs = 250;
 const health = new Set(['/healthz', '/readyz']);
 
+/** Routes have no schemas of Fastify's: operations are validated by platform/validation.ts. Its own compilers would be a sixth of what a start loads. */
+const unused = (): never => {
+  throw new Error('a route has a schema of Fastify');
+};
+
 /** The REST binding: generic over the operation table, with the pages and health beside it. */
 export function createRest(options: RestOptions): FastifyInstance {
   const { services, limiter, logger, metrics } = options;
   const app = Fastify({
     logger: false,
+    schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
     bodyLimit: limits.bodyBytes,
     routerOptions: {
       maxParamLength: 2 * limits.pushTokenCharacters,
