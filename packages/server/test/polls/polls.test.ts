@@ -276,7 +276,7 @@ test('polls#close: a vote that is being committed is counted before the close', 
   const { env, conv, usr: user } = at as { env: number; conv: number; usr: number };
   let closing: Promise<Answer> | undefined;
   await db.tx(async (tx) => {
-    const [done] = await setReactions(tx, [{ ...mine, env, conv, user }], null);
+    const [done] = await setReactions(tx, [{ ...mine, env, conv, user }], 60_000);
     assert.equal((done as { changed: boolean }).changed, true);
     let closed = false;
     closing = close(anna.api, id);
