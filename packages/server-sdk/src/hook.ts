@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BeforeSend, BeforeSendAnswer } from '@parley/protocol';
 import { verifyWebhook, WebhookVerificationError } from './webhook.ts';
 import type { VerifyOptions, WebhookHeaders } from './webhook.ts';
@@ -30,9 +29,19 @@ export interface HookOptions extends VerifyOptions {
   onError?: (error: unknown) => void;
 }
 
+/** What is used of a request of Node's http server. Node's own type would oblige every project to install `@types/node`. */
+export interface NodeRequest extends AsyncIterable<Uint8Array> {
+  headers: Record<string, string | string[] | undefined>;
+}
+
+/** What is used of an answer of Node's http server. */
+export interface NodeResponse {
+  writeHead(status: number, headers: Record<string, string>): { end(body?: string): unknown };
+}
+
 /** Answers requests of Node's http server, and those of the fetch standard. */
 export interface HookHandler {
-  (request: IncomingMessage, response: ServerResponse): Promise<void>;
+  (request: NodeRequest, response: NodeResponse): Promise<void>;
   (request: Request): Promise<Response>;
 }
 
@@ -81,9 +90,9 @@ export function hookHandler(options: HookOptions): HookHandler {
   const typeOf = (status: number): Record<string, string> => ({
     'content-type': status === 200 ? 'application/json' : 'text/plain',
   });
-  const handle = async (request: IncomingMessage | Request, response?: ServerResponse) => {
+  const handle = async (request: NodeRequest | Request, response?: NodeResponse) => {
     if (response) {
-      const node = request as IncomingMessage;
+      const node = request as NodeRequest;
       const { status, body } = await decide(node, node.headers);
       response.writeHead(status, body === undefined ? {} : typeOf(status)).end(body);
       return;

@@ -15,7 +15,9 @@ const config: Record<Bundler, (folder: string, modules: string) => string> = {
     import webpack from '${modules}/webpack/lib/index.js';
     await new Promise((resolve, reject) =>
       webpack({ context: '${folder}', entry: './page.mjs', mode: 'production', target: 'web',
-        output: { path: '${folder}/out-webpack', filename: 'bundle.cjs' } },
+        output: { path: '${folder}/out-webpack', filename: 'bundle.cjs', chunkFilename: '[id].cjs',
+          // A page loads further parts by script elements; here Node loads them.
+          chunkFormat: 'commonjs', chunkLoading: 'require', publicPath: '' } },
         (error, stats) => error || stats.hasErrors() || stats.hasWarnings()
           ? reject(error ?? new Error(stats.toString())) : resolve()));`,
   metro: (folder, modules) => metro(folder, modules, true),

@@ -78,7 +78,8 @@ const parley = async (path: string, body?: unknown): Promise<any> => {
 
 describe('the server', () => {
   it('serves from its package what the checkout serves: API, pages, reference, calls', async () => {
-    await npmStart.until(async () => (await parley('/readyz')).media === 'ready');
+    const ready = async (): Promise<any> => (await fetch(`${service.url}/readyz`)).json();
+    await npmStart.until(async () => (await ready()).media === 'ready');
     const conversation = await parley('/v1/conversations', { type: 'direct', members: ['alice', 'bob'] });
     await parley(`/v1/conversations/${conversation.id}/messages`, { senderId: 'alice', text: 'Hello' });
     const { data } = await parley('/v1/conversations?userId=bob');
@@ -164,6 +165,7 @@ describe('the libraries', { skip: hosts === undefined }, () => {
           '--no-color',
           '--exclude-entrypoints',
           'styles.css',
+          'devtools.css',
           'tokens.css',
         ],
         folder,
