@@ -104,6 +104,44 @@ describe('the parts of the kit', () => {
     await picker.waitFor({ state: 'detached' });
   });
 
+  it('emoji: a tone of skin is chosen by the arrows, shows on hands and people, and is remembered', async () => {
+    const picker = page.getByRole('dialog', { name: 'Emoji' });
+    const field = page.locator('.parley-composer textarea');
+    const show = () => page.getByRole('button', { name: 'Emoji' }).click();
+    const tone = (name: string) => picker.getByRole('radio', { name, exact: true });
+    await field.fill('');
+    await show();
+    await tone('Yellow').and(page.locator('[aria-checked=true]')).waitFor();
+    // One tab stop after that of the grid.
+    await picker.getByRole('gridcell').first().getByRole('button').focus();
+    await page.keyboard.press('Tab');
+    for (const key of ['ArrowRight', 'ArrowDown', 'ArrowDown', 'ArrowLeft']) await page.keyboard.press(key);
+    assert.equal(await focused(), '✋🏼');
+    assert.equal(await tone('Medium light').getAttribute('aria-checked'), 'true');
+    assert.equal(await picker.locator('[role=radio][aria-checked=true]').count(), 1);
+    assert.deepEqual(await accessibilityProblems(page), []);
+    // Letters search from here, too. A heart has no skin, and a victory sign loses what made it coloured.
+    await page.keyboard.type('peace');
+    const cells = picker.getByRole('gridcell');
+    await cells.nth(1).waitFor({ state: 'detached' });
+    assert.deepEqual(await cells.allInnerTexts(), ['✌🏼']);
+    await picker.getByRole('searchbox').fill('heart');
+    await picker.getByText('❤️').waitFor();
+    assert.ok((await cells.allInnerTexts()).every((emoji) => !emoji.includes('🏼')));
+    await picker.getByRole('searchbox').fill('👍🏿');
+    await cells.filter({ hasText: '👍🏼' }).getByRole('button').click();
+    await picker.waitFor({ state: 'detached' });
+    assert.equal(await field.inputValue(), '👍🏼');
+    await field.fill('');
+    await show();
+    await tone('Medium light').and(page.locator('[aria-checked=true]')).waitFor();
+    const recent = picker.locator('[role=rowgroup][aria-label=Recent]').getByRole('gridcell');
+    assert.equal((await recent.allInnerTexts())[0], '👍🏼');
+    await tone('Yellow').click();
+    await page.keyboard.press('Escape');
+    await picker.waitFor({ state: 'detached' });
+  });
+
   it('report: a message of somebody else is reported by the keyboard; while the service is away the dialog stays', async () => {
     const other = await open({ features: ['reports'] });
     const message = other.locator('.parley-message:not([data-own])').first();
