@@ -46,18 +46,55 @@ describe('the parts of the kit', () => {
     // In a group a receipt counts, also with check marks.
     await row(other, 'Packing table').click();
     await other.locator('.parley-thread-head', { hasText: '3 members' }).waitFor();
-    await other.locator('.parley-composer textarea').fill('On my way');
-    await other.locator('.parley-composer textarea').press('Enter');
+    for (const text of ['On my way', 'With tape']) {
+      await other.locator('.parley-composer textarea').fill(text);
+      await other.locator('.parley-composer textarea').press('Enter');
+    }
+    await other.locator('.parley-message', { hasText: 'With tape' }).waitFor();
     const receipt = other.locator('.parley-meta .parley-receipt');
     await other.locator('.parley-meta .parley-receipt[data-state=sent]').waitFor();
+    assert.equal(await receipt.count(), 1, 'below the last of those that stand together');
     for (const [i, userId] of ['ines', 'sami'].entries()) {
-      await other.evaluate(`story.read('conv_packing', '${userId}', 2)`);
+      await other.evaluate(`story.read('conv_packing', '${userId}', 3)`);
       await receipt.filter({ hasText: `Read by ${i + 1}` }).waitFor();
     }
     await row(other, 'Packing table').locator('.parley-receipt[data-state=read]').waitFor();
     // Where only moderators write, the composer says so.
     await other.evaluate(`story.setRules('conv_packing', { posting: 'moderators' })`);
     await other.locator('.parley-composer', { hasText: 'Only moderators can write here.' }).waitFor();
+    await other.context().close();
+  });
+
+  it('slots of one thread stand for the author, the bubble, the meta and the actions of its messages; receipts below each own one', async () => {
+    const other = await open({ parts: true });
+    const row = (text: string) => other.locator('.parley-message', { hasText: text });
+    await row('IT SAYS BRASS.').locator('.parley-bubble[data-mine]').waitFor();
+    assert.equal(await other.locator('.parley-author').count(), 0, 'null leaves a part out');
+    assert.ok((await page.locator('.parley-author').count()) > 0);
+    for (const text of ['One', 'Two']) {
+      await other.locator('.parley-composer textarea').fill(text);
+      await other.locator('.parley-composer textarea').press('Enter');
+    }
+    for (const [text, seq] of [
+      ['ONE', '6'],
+      ['TWO', '7'],
+    ] as const) {
+      await row(text).locator('.parley-meta .parley-receipt[data-state=sent]').waitFor();
+      await row(text).locator('.parley-meta > [data-mine]', { hasText: seq }).waitFor();
+    }
+    // The usual toolbar asks and is answered by the keys, also inside of somebody else's.
+    await row('TWO').focus();
+    await other.keyboard.press('Delete');
+    const bar = row('TWO').locator('.parley-actions[data-mine]');
+    await bar.getByText('Delete for everyone?').waitFor();
+    const has = (label: string) =>
+      other.waitForFunction((l) => document.activeElement?.getAttribute('aria-label') === l, label);
+    await has('Delete');
+    await other.keyboard.press('ArrowRight');
+    await has('Keep');
+    await other.keyboard.press('Enter');
+    await bar.getByText('Delete for everyone?').waitFor({ state: 'detached' });
+    assert.deepEqual(await accessibilityProblems(other), []);
     await other.context().close();
   });
 

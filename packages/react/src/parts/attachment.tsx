@@ -5,7 +5,7 @@ import { useParley } from '../hooks/context.ts';
 import { linkOf, useLink } from '../hooks/link.ts';
 import { isPicture } from '../hooks/upload.ts';
 import { Icon } from './icon.tsx';
-import { later } from './later.tsx';
+import { later } from './later.ts';
 import type { PlayerProps } from './player.tsx';
 
 const VoiceNote = later(

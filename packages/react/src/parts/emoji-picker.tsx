@@ -1,6 +1,6 @@
 import { useSlot } from '../hooks/slots.ts';
 import type { EmojiPickerProps } from './emoji.tsx';
-import { later } from './later.tsx';
+import { later } from './later.ts';
 
 const Usual = later(async () => ({ default: (await import('./emoji.tsx')).EmojiPicker }));
 

@@ -2,7 +2,7 @@ import { useRef, useState } from 'react';
 import type { MessageItem } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
 import { Icon } from './icon.tsx';
-import { later } from './later.tsx';
+import { later } from './later.ts';
 
 const Card = later(
   () => import('./poll-card.tsx'),

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { createElement, useEffect, useState } from 'react';
 import type { ComponentType, ReactNode } from 'react';
 import { useClient } from '../hooks/context.ts';
 import { useStore } from '../hooks/store.ts';
@@ -25,6 +25,6 @@ export function later<P extends object>(
           () => undefined,
         );
     }, [state]);
-    return Part ? <Part {...props} /> : meanwhile(props);
+    return Part ? createElement(Part, props) : meanwhile(props);
   };
 }
