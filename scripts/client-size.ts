@@ -1,7 +1,7 @@
 // What pages load before they show anything must stay small, minified and gzipped: the client SDK without calls and without features, which
 // load at their first use or are left out by bundlers where nobody uses them, and what the React kit adds to it and to React, without calls, and
-// without what loads when it is first shown: the emoji, the viewer of pictures, the list of pins, polls, the form of a report, and voice notes. Each feature
-// of the client is small, too.
+// without what loads when it is first shown: the emoji, the viewer of pictures, the list of pins, polls, the form of a report, films, sounds and voice notes.
+// Each feature of the client is small, too.
 import { readdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
@@ -26,6 +26,7 @@ const packages = [
       './emoji.tsx',
       './viewer.tsx',
       './pins.tsx',
+      './player.tsx',
       './poll-card.tsx',
       './poll-form.tsx',
       './report-dialog.tsx',

@@ -20,7 +20,16 @@ export { ConversationList } from './parts/conversation-list.tsx';
 export type { ConversationListProps } from './parts/conversation-list.tsx';
 export type { EmojiPickerProps } from './parts/emoji.tsx';
 export { Message, Quote } from './parts/message.tsx';
-export type { MessageAction, MessageActions, MessageProps, QuoteProps } from './parts/message.tsx';
+export type { ChooseActions, MessageProps, QuoteProps } from './parts/message.tsx';
+export { MessageActions, MessageAuthor, MessageBubble, MessageMeta } from './parts/message-parts.tsx';
+export type {
+  MessageAction,
+  MessageActionsProps,
+  MessageAuthorProps,
+  MessageBubbleProps,
+  MessageMetaProps,
+  MessageSlots,
+} from './parts/message-parts.tsx';
 export { MessageList } from './parts/message-list.tsx';
 export type { MessageListHandle, MessageListProps } from './parts/message-list.tsx';
 export type { PinListProps } from './parts/pins.tsx';

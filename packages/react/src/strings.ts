@@ -107,6 +107,9 @@ export interface Strings {
   emojiSearch: string;
   emojiRecent: string;
   emojiFound(n: number): string;
+  skinTone: string;
+  /** From the usual yellow over the lightest to the darkest. */
+  skinTones: readonly string[];
   /** Words that find an emoji, besides the English ones: `{ '👍': 'daumen gut' }`. */
   emojiWords: Readonly<Record<string, string>>;
   replyingTo(name: string): string;
@@ -246,6 +249,8 @@ export const english: Strings = {
   emojiSearch: 'Search emoji',
   emojiRecent: 'Recent',
   emojiFound: (n) => `${n} found`,
+  skinTone: 'Skin tone',
+  skinTones: ['Yellow', 'Light', 'Medium light', 'Medium', 'Medium dark', 'Dark'],
   emojiWords: {},
   replyingTo: (name) => `Reply to ${name}`,
   editing: 'Edit message',

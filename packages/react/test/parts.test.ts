@@ -46,18 +46,55 @@ describe('the parts of the kit', () => {
     // In a group a receipt counts, also with check marks.
     await row(other, 'Packing table').click();
     await other.locator('.parley-thread-head', { hasText: '3 members' }).waitFor();
-    await other.locator('.parley-composer textarea').fill('On my way');
-    await other.locator('.parley-composer textarea').press('Enter');
+    for (const text of ['On my way', 'With tape']) {
+      await other.locator('.parley-composer textarea').fill(text);
+      await other.locator('.parley-composer textarea').press('Enter');
+    }
+    await other.locator('.parley-message', { hasText: 'With tape' }).waitFor();
     const receipt = other.locator('.parley-meta .parley-receipt');
     await other.locator('.parley-meta .parley-receipt[data-state=sent]').waitFor();
+    assert.equal(await receipt.count(), 1, 'below the last of those that stand together');
     for (const [i, userId] of ['ines', 'sami'].entries()) {
-      await other.evaluate(`story.read('conv_packing', '${userId}', 2)`);
+      await other.evaluate(`story.read('conv_packing', '${userId}', 3)`);
       await receipt.filter({ hasText: `Read by ${i + 1}` }).waitFor();
     }
     await row(other, 'Packing table').locator('.parley-receipt[data-state=read]').waitFor();
     // Where only moderators write, the composer says so.
     await other.evaluate(`story.setRules('conv_packing', { posting: 'moderators' })`);
     await other.locator('.parley-composer', { hasText: 'Only moderators can write here.' }).waitFor();
+    await other.context().close();
+  });
+
+  it('slots of one thread stand for the author, the bubble, the meta and the actions of its messages; receipts below each own one', async () => {
+    const other = await open({ parts: true });
+    const row = (text: string) => other.locator('.parley-message', { hasText: text });
+    await row('IT SAYS BRASS.').locator('.parley-bubble[data-mine]').waitFor();
+    assert.equal(await other.locator('.parley-author').count(), 0, 'null leaves a part out');
+    assert.ok((await page.locator('.parley-author').count()) > 0);
+    for (const text of ['One', 'Two']) {
+      await other.locator('.parley-composer textarea').fill(text);
+      await other.locator('.parley-composer textarea').press('Enter');
+    }
+    for (const [text, seq] of [
+      ['ONE', '6'],
+      ['TWO', '7'],
+    ] as const) {
+      await row(text).locator('.parley-meta .parley-receipt[data-state=sent]').waitFor();
+      await row(text).locator('.parley-meta > [data-mine]', { hasText: seq }).waitFor();
+    }
+    // The usual toolbar asks and is answered by the keys, also inside of somebody else's.
+    await row('TWO').focus();
+    await other.keyboard.press('Delete');
+    const bar = row('TWO').locator('.parley-actions[data-mine]');
+    await bar.getByText('Delete for everyone?').waitFor();
+    const has = (label: string) =>
+      other.waitForFunction((l) => document.activeElement?.getAttribute('aria-label') === l, label);
+    await has('Delete');
+    await other.keyboard.press('ArrowRight');
+    await has('Keep');
+    await other.keyboard.press('Enter');
+    await bar.getByText('Delete for everyone?').waitFor({ state: 'detached' });
+    assert.deepEqual(await accessibilityProblems(other), []);
     await other.context().close();
   });
 
@@ -100,6 +137,44 @@ describe('the parts of the kit', () => {
     assert.deepEqual(await recent.getByRole('gridcell').allInnerTexts(), ['🚀']);
     await search.fill('nothing like it');
     await picker.getByText('Nothing found').waitFor();
+    await page.keyboard.press('Escape');
+    await picker.waitFor({ state: 'detached' });
+  });
+
+  it('emoji: a tone of skin is chosen by the arrows, shows on hands and people, and is remembered', async () => {
+    const picker = page.getByRole('dialog', { name: 'Emoji' });
+    const field = page.locator('.parley-composer textarea');
+    const show = () => page.getByRole('button', { name: 'Emoji' }).click();
+    const tone = (name: string) => picker.getByRole('radio', { name, exact: true });
+    await field.fill('');
+    await show();
+    await tone('Yellow').and(page.locator('[aria-checked=true]')).waitFor();
+    // One tab stop after that of the grid.
+    await picker.getByRole('gridcell').first().getByRole('button').focus();
+    await page.keyboard.press('Tab');
+    for (const key of ['ArrowRight', 'ArrowDown', 'ArrowDown', 'ArrowLeft']) await page.keyboard.press(key);
+    assert.equal(await focused(), '✋🏼');
+    assert.equal(await tone('Medium light').getAttribute('aria-checked'), 'true');
+    assert.equal(await picker.locator('[role=radio][aria-checked=true]').count(), 1);
+    assert.deepEqual(await accessibilityProblems(page), []);
+    // Letters search from here, too. A heart has no skin, and a victory sign loses what made it coloured.
+    await page.keyboard.type('peace');
+    const cells = picker.getByRole('gridcell');
+    await cells.nth(1).waitFor({ state: 'detached' });
+    assert.deepEqual(await cells.allInnerTexts(), ['✌🏼']);
+    await picker.getByRole('searchbox').fill('heart');
+    await picker.getByText('❤️').waitFor();
+    assert.ok((await cells.allInnerTexts()).every((emoji) => !emoji.includes('🏼')));
+    await picker.getByRole('searchbox').fill('👍🏿');
+    await cells.filter({ hasText: '👍🏼' }).getByRole('button').click();
+    await picker.waitFor({ state: 'detached' });
+    assert.equal(await field.inputValue(), '👍🏼');
+    await field.fill('');
+    await show();
+    await tone('Medium light').and(page.locator('[aria-checked=true]')).waitFor();
+    const recent = picker.locator('[role=rowgroup][aria-label=Recent]').getByRole('gridcell');
+    assert.equal((await recent.allInnerTexts())[0], '👍🏼');
+    await tone('Yellow').click();
     await page.keyboard.press('Escape');
     await picker.waitFor({ state: 'detached' });
   });

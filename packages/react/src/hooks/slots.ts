@@ -1,5 +1,6 @@
 import { createContext, useContext } from 'react';
 import type { ComponentType } from 'react';
+import { shallowEqual, useStable } from './store.ts';
 
 /** Parts that every compound takes from the provider; `Slots` also has those of a thread. */
 type PartName = 'Avatar' | 'ConversationItem' | 'EmojiPicker' | 'Receipt' | 'UnreadBadge';
@@ -8,6 +9,11 @@ type PartName = 'Avatar' | 'ConversationItem' | 'EmojiPicker' | 'Receipt' | 'Unr
 export const SlotsContext = createContext<object>({});
 
 export const useSlots = <S extends object>(): S => useContext(SlotsContext) as S;
+
+/** These slots over those from above: the same object until a part changes, because whatever shows one renders with it. */
+export function useSlotsWith<S extends object>(own: S | undefined): S {
+  return useStable<S>(shallowEqual)({ ...useSlots<S>(), ...own });
+}
 
 /** The part that the provider was given, or else the usual one; null leaves it out. */
 export function useSlot<P>(name: PartName, usual: ComponentType<P>): ComponentType<P> | null {

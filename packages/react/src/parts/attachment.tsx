@@ -1,12 +1,21 @@
-import { createContext, lazy, Suspense, useContext, useState } from 'react';
+import { createContext, useContext, useState } from 'react';
 import type { CSSProperties } from 'react';
 import type { Attachment as AttachmentData } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
 import { linkOf, useLink } from '../hooks/link.ts';
 import { isPicture } from '../hooks/upload.ts';
 import { Icon } from './icon.tsx';
+import { later } from './later.ts';
+import type { PlayerProps } from './player.tsx';
 
-const VoiceNote = lazy(() => import('./voice.tsx'));
+const VoiceNote = later(
+  () => import('./voice.tsx'),
+  () => <div className="parley-voice" />,
+);
+const Player = later<PlayerProps>(
+  () => import('./player.tsx'),
+  ({ kind }) => <div className={`parley-${kind}`} />,
+);
 
 /** Opens a picture in the viewer of the list around it; null where there is none. */
 export const ViewerContext = createContext<((attachment: AttachmentData) => void) | null>(null);
@@ -26,21 +35,22 @@ function sizeText(bytes: number, locale: string | undefined): string {
 export interface AttachmentProps {
   attachment: AttachmentData;
   /** Opens a picture; without it the viewer of the list does, and outside of a list another tab. */
-  onOpen?: (attachment: AttachmentData, url: string) => void;
+  onOpen?: ((attachment: AttachmentData, url: string) => void) | undefined;
 }
 
 /** A picture that keeps its place while it loads, a film, a sound or a voice note to play, or a file to download. */
 export function Attachment({ attachment, onOpen }: AttachmentProps) {
   const { mimeType } = attachment;
-  if (isPicture(mimeType)) return <Picture attachment={attachment} {...(onOpen ? { onOpen } : {})} />;
+  if (isPicture(mimeType)) return <Picture attachment={attachment} onOpen={onOpen} />;
   const [kind] = mimeType.split('/');
   if (kind === 'audio' && (attachment.waveform || attachment.durationMs))
+    return <VoiceNote attachment={attachment} />;
+  if (kind === 'video' || kind === 'audio')
     return (
-      <Suspense fallback={<div className="parley-voice" />}>
-        <VoiceNote attachment={attachment} />
-      </Suspense>
+      <Player attachment={attachment} kind={kind}>
+        <File attachment={attachment} />
+      </Player>
     );
-  if (kind === 'video' || kind === 'audio') return <Player attachment={attachment} kind={kind} />;
   return <File attachment={attachment} />;
 }
 
@@ -67,22 +77,6 @@ function Picture({ attachment, onOpen }: AttachmentProps) {
     <a {...attributes} href={url ?? undefined} target="_blank" rel="noopener noreferrer">
       {image}
     </a>
-  );
-}
-
-function Player({ attachment, kind: Kind }: AttachmentProps & { kind: 'video' | 'audio' }) {
-  const { url, gone, renew } = useLink(attachment.id, true);
-  if (gone) return <File attachment={attachment} />;
-  return (
-    <Kind
-      className={`parley-${Kind}`}
-      controls
-      preload="metadata"
-      playsInline={Kind === 'video' || undefined}
-      src={url ?? undefined}
-      aria-label={attachment.name}
-      onError={renew}
-    />
   );
 }
 

@@ -14,8 +14,8 @@ export interface ChatProps extends Omit<ComponentPropsWithoutRef<'div'>, 'onSele
   slots?: ThreadSlots;
   /** Buttons in the head of a thread. */
   threadActions?: (conversationId: string) => ReactNode;
-  /** More for the thread: buttons of messages, attachments, why nothing can be written. */
-  thread?: Pick<ThreadProps, 'messageActions' | 'renderAttachment' | 'readOnly'>;
+  /** More for the thread: buttons of messages, attachments, receipts, why nothing can be written. */
+  thread?: Pick<ThreadProps, 'messageActions' | 'renderAttachment' | 'receipts' | 'readOnly'>;
   /** What stands where no conversation is chosen. */
   empty?: ReactNode;
   /** A column after the thread. */
@@ -56,7 +56,7 @@ export const Chat = forwardRef<HTMLDivElement, ChatProps>(function Chat(props, r
             conversationId={chosen}
             onBack={() => choose(null)}
             actions={threadActions?.(chosen)}
-            {...(slots ? { slots } : {})}
+            slots={slots}
             {...thread}
           />
         )}

@@ -1,4 +1,4 @@
-import { forwardRef, Suspense, useEffect, useRef, useState } from 'react';
+import { forwardRef, useEffect, useRef, useState } from 'react';
 import type {
   ChangeEvent,
   ClipboardEvent,
@@ -26,7 +26,7 @@ export interface ComposerProps extends Omit<ComponentPropsWithoutRef<'form'>, 'o
   editing?: MessageItem | null;
   replyTo?: MessageItem | null;
   /** Ends the reply or the change. */
-  onCancel?: () => void;
+  onCancel?: (() => void) | undefined;
   /** Asks to change the last message: the arrow up in an empty field. */
   onEditLast?: () => void;
   /** Why nothing can be written. */
@@ -58,8 +58,8 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
   const composer = useComposer(conversationId, {
     editing,
     replyTo,
-    ...(onCancel ? { onDone: onCancel } : {}),
-    ...(onBeforeSend ? { onBeforeSend } : {}),
+    onDone: onCancel,
+    onBeforeSend,
   });
   const { text, setText, uploads, canSend, left, busy, error } = composer;
   const field = useRef<HTMLTextAreaElement>(null);
@@ -128,9 +128,7 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
         void composer.send();
       }}
     >
-      {editing || replyTo ? (
-        <Context editing={editing} replyTo={replyTo} {...(onCancel ? { onCancel } : {})} />
-      ) : null}
+      {editing || replyTo ? <Context editing={editing} replyTo={replyTo} onCancel={onCancel} /> : null}
       {uploads.items.length > 0 && !editing ? <Chips uploads={uploads} /> : null}
       {error ? (
         <p className="parley-problem" role="alert">
@@ -198,11 +196,7 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
           >
             <Icon name="emoji" />
           </button>
-          {choosing ? (
-            <Suspense fallback={null}>
-              <EmojiPicker onPick={pick} onClose={close} />
-            </Suspense>
-          ) : null}
+          {choosing ? <EmojiPicker onPick={pick} onClose={close} /> : null}
         </span>
         <button
           type="submit"

@@ -16,8 +16,8 @@ export interface ConversationItemProps {
   item: ConversationListItem;
   current?: boolean;
   tabIndex?: number;
-  onSelect?: (id: string) => void;
-  href?: string;
+  onSelect?: ((id: string) => void) | undefined;
+  href?: string | undefined;
 }
 
 const same = (a: ConversationItemProps, b: ConversationItemProps): boolean =>

@@ -110,8 +110,8 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
                 item={item}
                 current={item.id === selectedId}
                 tabIndex={item.id === tabStop ? 0 : -1}
-                {...(onSelect ? { onSelect } : {})}
-                {...(href ? { href: href(item) } : {})}
+                onSelect={onSelect}
+                href={href?.(item)}
               />
             </li>
           ))}

@@ -4,6 +4,7 @@ import { useStrings } from '../hooks/context.ts';
 import { groups } from './emoji-data.ts';
 import type { Emoji } from './emoji-data.ts';
 import { Icon } from './icon.tsx';
+import { moveFocus } from './tools.ts';
 
 export interface EmojiPickerProps {
   onPick: (emoji: string) => void;
@@ -14,50 +15,65 @@ const columns = 8;
 /** Rows that PageUp and PageDown move by. */
 const pageRows = 4;
 const maxRecent = 2 * columns;
-const key = 'parley-emoji';
 
-/** What was picked in this browser, newest first. Pages without a storage remember nothing. */
-function recent(): string[] {
+/** What this browser remembers. Pages without a storage remember nothing. */
+function read(key: string): unknown {
   try {
-    const kept: unknown = JSON.parse(localStorage.getItem(key) ?? '[]');
-    return Array.isArray(kept) ? kept.filter((one) => typeof one === 'string').slice(0, maxRecent) : [];
+    return JSON.parse(localStorage.getItem(key) ?? 'null');
   } catch {
-    return [];
+    return null;
   }
 }
-function remember(emoji: string): void {
+function write(key: string, value: unknown): void {
   try {
-    const kept = [emoji, ...recent().filter((one) => one !== emoji)].slice(0, maxRecent);
-    localStorage.setItem(key, JSON.stringify(kept));
+    localStorage.setItem(key, JSON.stringify(value));
   } catch {
     // As above.
   }
 }
+
+const recentKey = 'parley-emoji';
+/** What was picked, newest first. */
+function recent(): string[] {
+  const kept = read(recentKey);
+  return Array.isArray(kept) ? kept.filter((one) => typeof one === 'string').slice(0, maxRecent) : [];
+}
+
+const toneKey = 'parley-emoji-tone';
+/** None, and the five that Unicode has, the lightest first. */
+const tones = ['', '\u{1F3FB}', '\u{1F3FC}', '\u{1F3FD}', '\u{1F3FE}', '\u{1F3FF}'];
+const hand = '✋';
+const anyTone = /\p{Emoji_Modifier}/gu;
+
+/** The emoji in a skin tone, if it shows skin. A tone stands in the place of the sign that asks for colours. */
+const toned = (emoji: string, tone: number): string =>
+  tones[tone] ? emoji.replace(/^(\p{Emoji_Modifier_Base})\uFE0F?/u, `$1${tones[tone]}`) : emoji;
 
 const inRows = (all: readonly string[]): string[][] =>
   Array.from({ length: Math.ceil(all.length / columns) }, (_, i) =>
     all.slice(i * columns, (i + 1) * columns),
   );
 
-/** Emoji in a grid: arrows move in two directions, letters search. */
+/** Emoji in a grid: arrows move in two directions, letters search. Below it one chooses the tone of skin. */
 export function EmojiPicker({ onPick, onClose }: EmojiPickerProps) {
   const strings = useStrings();
   const box = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const [query, setQuery] = useState('');
   const [kept] = useState(recent);
+  const [tone, setTone] = useState(() => Math.max(0, tones.indexOf(read(toneKey) as string)));
   /** The cell that has the tab stop, as row and column, and the column that the arrows up and down keep to. */
   const [at, setAt] = useState({ row: 0, column: 0 });
   useEffect(() => box.current?.querySelector<HTMLElement>('[role=gridcell] > button')?.focus(), []);
 
-  const terms = query.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+  const terms = query.replace(anyTone, '').toLocaleLowerCase().split(/\s+/).filter(Boolean);
   const found = ({ emoji, words }: Emoji): boolean => {
     const more = strings.emojiWords[emoji]?.toLocaleLowerCase().split(/\s+/) ?? [];
     return terms.every((term) => emoji === term || [...words, ...more].some((word) => word.startsWith(term)));
   };
   const named = groups.map((group, i) => ({
     label: strings.emojiGroups[i] ?? '',
-    rows: inRows(group.map(({ emoji }) => emoji)),
+    rows: inRows(group.map(({ emoji }) => toned(emoji, tone))),
   }));
   const shown =
     terms.length > 0
@@ -68,7 +84,7 @@ export function EmojiPicker({ onPick, onClose }: EmojiPickerProps) {
               groups
                 .flat()
                 .filter(found)
-                .map((one) => one.emoji),
+                .map((one) => toned(one.emoji, tone)),
             ),
           },
         ]
@@ -79,7 +95,7 @@ export function EmojiPicker({ onPick, onClose }: EmojiPickerProps) {
   const tabStop = { row: Math.min(at.row, rows.length - 1), column: at.column };
 
   const pick = (emoji: string): void => {
-    remember(emoji);
+    write(recentKey, [emoji, ...recent().filter((one) => one !== emoji)].slice(0, maxRecent));
     onPick(emoji);
   };
   const go = (row: number, column: number): void => {
@@ -181,6 +197,36 @@ export function EmojiPicker({ onPick, onClose }: EmojiPickerProps) {
               );
             })}
           </div>
+        ))}
+      </div>
+      <div
+        className="parley-tones"
+        role="radiogroup"
+        aria-label={strings.skinTone}
+        onKeyDown={(event) => {
+          const all = [...event.currentTarget.querySelectorAll('button')];
+          if (!moveFocus(event, all, true) && !moveFocus(event, all, false)) return;
+          (document.activeElement as HTMLElement).click();
+          event.preventDefault();
+          event.stopPropagation();
+        }}
+      >
+        {tones.map((_, i) => (
+          <button
+            key={i}
+            type="button"
+            role="radio"
+            aria-checked={i === tone}
+            aria-label={strings.skinTones[i]}
+            title={strings.skinTones[i]}
+            tabIndex={i === tone ? 0 : -1}
+            onClick={() => {
+              write(toneKey, tones[i]);
+              setTone(i);
+            }}
+          >
+            {toned(hand, i)}
+          </button>
         ))}
       </div>
     </div>

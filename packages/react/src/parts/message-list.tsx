@@ -1,8 +1,6 @@
 import {
   forwardRef,
   Fragment,
-  lazy,
-  Suspense,
   useCallback,
   useEffect,
   useImperativeHandle,
@@ -20,13 +18,14 @@ import { useSlots } from '../hooks/slots.ts';
 import { isPicture } from '../hooks/upload.ts';
 import { ViewerContext } from './attachment.tsx';
 import { Icon } from './icon.tsx';
+import { later } from './later.ts';
 import { Message } from './message.tsx';
 import type { MessageProps } from './message.tsx';
 import { dayName, dayOf } from './time.tsx';
 import { cx, moveFocus } from './tools.ts';
 import { useRowWindow } from './window.ts';
 
-const Viewer = lazy(() => import('./viewer.tsx'));
+const Viewer = later(() => import('./viewer.tsx'));
 
 export interface MessageListHandle {
   scrollToEnd(): void;
@@ -49,6 +48,7 @@ export interface MessageListProps extends Omit<ComponentPropsWithoutRef<'div'>, 
   /** Changes the buttons of each message. Keep the function the same between renders, or all rows render. */
   actions?: MessageProps['actions'];
   renderAttachment?: MessageProps['renderAttachment'];
+  receipts?: MessageProps['receipts'];
   slots?: MessageListSlots;
   handle?: Ref<MessageListHandle>;
 }
@@ -58,7 +58,16 @@ const tintMs = 1_600;
 /** The messages of a conversation: a bounded number of rows that stay where they are while others come. */
 export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function MessageList(props, ref) {
   const { conversationId, groupWithin = 300_000, markRead = 'visible', onReply, onEdit, ...others } = props;
-  const { onAtEndChange, actions, renderAttachment, slots = {}, handle, className, ...rest } = others;
+  const {
+    onAtEndChange,
+    actions,
+    renderAttachment,
+    receipts,
+    slots = {},
+    handle,
+    className,
+    ...rest
+  } = others;
   const { client, strings, locale, now, announcer } = useParley();
   const conversation = useConversation(conversationId);
   const messages = useMessages(conversationId);
@@ -159,11 +168,12 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
           first={!together(before, item, at)}
           last={!together(item, items[at + 1], at + 1)}
           tabIndex={item.key === tabStop ? 0 : -1}
-          {...(item.key === tinted ? { highlight: true } : {})}
-          {...(onReply ? { onReply } : {})}
-          {...(onEdit ? { onEdit } : {})}
-          {...(actions ? { actions } : {})}
-          {...(renderAttachment ? { renderAttachment } : {})}
+          highlight={item.key === tinted}
+          onReply={onReply}
+          onEdit={onEdit}
+          actions={actions}
+          renderAttachment={renderAttachment}
+          receipts={receipts}
           onQuote={go}
         />
       </Fragment>
@@ -203,11 +213,7 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
           {newCount > 0 ? strings.newMessages(newCount) : null}
         </button>
       )}
-      {viewed ? (
-        <Suspense fallback={null}>
-          <Viewer {...viewed} onClose={() => setViewed(null)} />
-        </Suspense>
-      ) : null}
+      {viewed ? <Viewer {...viewed} onClose={() => setViewed(null)} /> : null}
     </div>
   );
 });

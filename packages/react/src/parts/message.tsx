@@ -1,4 +1,4 @@
-import { forwardRef, Fragment, memo, useEffect, useRef, useState } from 'react';
+import { forwardRef, Fragment, memo, useState } from 'react';
 import type { ComponentPropsWithoutRef, KeyboardEvent, ReactNode } from 'react';
 import type { Attachment as AttachmentData, MessageItem } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
@@ -6,17 +6,19 @@ import { useMessageById } from '../hooks/messages.ts';
 import { useConversation } from '../hooks/open.ts';
 import { useName } from '../hooks/people.ts';
 import { useCanPin } from '../hooks/pins.ts';
+import { useSlots } from '../hooks/slots.ts';
 import { Attachment } from './attachment.tsx';
 import { UserAvatar } from './avatar.tsx';
 import { Icon } from './icon.tsx';
 import type { IconName } from './icon.tsx';
+import { MessageActions, MessageAuthor, MessageBubble, MessageMeta } from './message-parts.tsx';
+import type { MessageAction, MessageSlots } from './message-parts.tsx';
 import { PollCard } from './poll.tsx';
 import { ReactionBar } from './reactions.tsx';
-import { Receipt } from './receipt.tsx';
 import { ReportDialog } from './report.tsx';
-import { isEmojiOnly, marked } from './text.tsx';
-import { Time, timeOf } from './time.tsx';
-import { cx, moveFocus } from './tools.ts';
+import { marked } from './text.tsx';
+import { timeOf } from './time.tsx';
+import { cx } from './tools.ts';
 
 export interface MessageProps extends Omit<ComponentPropsWithoutRef<'li'>, 'children'> {
   item: MessageItem;
@@ -25,27 +27,24 @@ export interface MessageProps extends Omit<ComponentPropsWithoutRef<'li'>, 'chil
   first: boolean;
   last: boolean;
   highlight?: boolean;
-  onReply?: (item: MessageItem) => void;
-  onEdit?: (item: MessageItem) => void;
+  onReply?: ((item: MessageItem) => void) | undefined;
+  onEdit?: ((item: MessageItem) => void) | undefined;
   /** Deletes the message, for instance after time to think again; without it the row asks and deletes. */
   onDelete?: (item: MessageItem) => void;
   /** Goes to the message that this one answers. */
   onQuote?: (messageId: string) => void;
-  /** Changes the buttons: gets the usual ones, returns those to show. */
-  actions?: MessageActions;
+  /** Changes the buttons. */
+  actions?: ChooseActions | undefined;
   /** Shows an attachment in another way; undefined leaves it to the kit. */
-  renderAttachment?: (attachment: AttachmentData) => ReactNode;
+  renderAttachment?: ((attachment: AttachmentData) => ReactNode) | undefined;
+  /** Below which of the user's own messages stands where they have come to: the last of those that stand together, or each. */
+  receipts?: 'last' | 'every' | undefined;
+  /** Parts of this message. Keep the object the same between renders. Those of the thread and of the provider need no prop. */
+  slots?: MessageSlots;
 }
 
-export interface MessageAction {
-  /** Of the usual ones: `reply`, `edit`, `pin`, `report`, `delete`. */
-  id: string;
-  label: string;
-  icon: ReactNode;
-  danger?: boolean;
-  onPress: () => void;
-}
-export type MessageActions = (usual: readonly MessageAction[], item: MessageItem) => readonly MessageAction[];
+/** Gets the usual buttons of a message, returns those to show. */
+export type ChooseActions = (usual: readonly MessageAction[], item: MessageItem) => readonly MessageAction[];
 
 const says = (item: MessageItem, fallback: string): string =>
   item.text || item.poll?.question || item.attachments.map(({ name }) => name).join(', ') || fallback;
@@ -54,7 +53,13 @@ const says = (item: MessageItem, fallback: string): string =>
 export const Message = memo(
   forwardRef<HTMLLIElement, MessageProps>(function Message(props, ref) {
     const { item, own, first, last, highlight, onReply, onEdit, onQuote, ...others } = props;
-    const { onDelete, actions: choose, renderAttachment, className, ...rest } = others;
+    const { onDelete, actions: choose, renderAttachment, receipts, slots, className, ...rest } = others;
+    const {
+      Author = MessageAuthor,
+      Bubble = MessageBubble,
+      Meta = MessageMeta,
+      Actions = MessageActions,
+    } = { ...useSlots<MessageSlots>(), ...slots };
     const { client, strings, locale, shortcuts, announcer } = useParley();
     const conversation = useConversation(item.conversationId);
     const [hot, setHot] = useState(false);
@@ -69,7 +74,6 @@ export const Message = memo(
     const canChange = own && item.status === 'sent' && !deleted;
     const author = own ? strings.you : name;
     const label = `${author}, ${timeOf(item.createdAt, locale)}: ${deleted ? strings.deleted : folded ? strings.blocked : says(item, '')}`;
-    const large = !deleted && !item.replyTo && item.text !== null && isEmojiOnly(item.text);
 
     const remove = (): void => (onDelete ? onDelete(item) : setAsking(true));
     const onKeyDown = (event: KeyboardEvent<HTMLLIElement>): void => {
@@ -85,55 +89,41 @@ export const Message = memo(
       event.preventDefault();
     };
 
-    const buttons = (): ReactNode => {
-      if (asking)
-        return (
-          <>
-            <span>{strings.deleteAsk}</span>
-            <Action
-              of={{
-                id: 'delete',
-                label: strings.delete,
-                icon: icon('delete'),
-                danger: true,
-                onPress: () =>
-                  void conversation?.delete(item.id!).catch(() => {
-                    setAsking(false);
-                    announcer.say(strings.notDeleted);
-                  }),
-              }}
-              focused
-            />
-            <Action
-              of={{ id: 'keep', label: strings.keep, icon: icon('close'), onPress: () => setAsking(false) }}
-            />
-          </>
-        );
+    const answers = (): MessageAction[] => {
+      const erase = (): void =>
+        void conversation?.delete(item.id!).catch(() => {
+          setAsking(false);
+          announcer.say(strings.notDeleted);
+        });
+      return [
+        { id: 'delete', label: strings.delete, icon: icon('delete'), danger: true, onPress: erase },
+        { id: 'keep', label: strings.keep, icon: icon('close'), onPress: () => setAsking(false) },
+      ];
+    };
+    const buttons = (): readonly MessageAction[] => {
+      if (asking) return answers();
       const usual: MessageAction[] = [];
-      const add = (id: IconName & ('reply' | 'edit' | 'delete'), onPress: () => void) =>
-        usual.push({ id, label: strings[id], icon: icon(id), onPress });
+      const add = (
+        id: 'reply' | 'edit' | 'pin' | 'report' | 'delete',
+        onPress: () => void,
+        label = strings[id],
+      ): unknown => usual.push({ id, label, icon: icon(id), onPress });
       if (onReply && item.id !== null) add('reply', () => onReply(item));
       if (onEdit && canChange && item.text !== null && !item.poll) add('edit', () => onEdit(item));
       if (canPin) {
         const change = item.pinned ? conversation?.unpin : conversation?.pin;
-        usual.push({
-          id: 'pin',
-          label: item.pinned ? strings.unpin : strings.pin,
-          icon: icon('pin'),
-          onPress: () => void change?.(item.id!).catch(() => announcer.say(strings.notPinned)),
-        });
+        add(
+          'pin',
+          () => void change?.(item.id!).catch(() => announcer.say(strings.notPinned)),
+          item.pinned ? strings.unpin : strings.pin,
+        );
       }
       if (!own && item.id !== null && client.features?.includes('reports'))
-        usual.push({
-          id: 'report',
-          label: strings.report,
-          icon: icon('report'),
-          onPress: () => setReporting(true),
-        });
+        add('report', () => setReporting(true));
       if (canChange) add('delete', remove);
-      const shown = choose ? choose(usual, item) : usual;
-      return shown.length === 0 ? null : shown.map((one) => <Action key={one.id} of={one} />);
+      return choose ? choose(usual, item) : usual;
     };
+    const shown = (hot || asking) && !deleted && !folded && !failed ? buttons() : [];
 
     return (
       <li
@@ -160,15 +150,10 @@ export const Message = memo(
         {!own &&
           (last && item.senderId !== null ? <UserAvatar userId={item.senderId} size={32} /> : <span />)}
         <div className="parley-content">
-          {!own && first ? (
-            <div className="parley-author">
-              <bdi>{author}</bdi>
-              <Time at={item.createdAt} />
-            </div>
-          ) : null}
+          {!own && first && Author ? <Author item={item} name={author} /> : null}
           {item.pinned ? <Pinned by={item.pinned.by} /> : null}
           {deleted ? (
-            <div className="parley-bubble">{strings.deleted}</div>
+            Bubble && <Bubble item={item}>{strings.deleted}</Bubble>
           ) : folded ? (
             <div className="parley-bubble" data-folded>
               {strings.blocked}{' '}
@@ -178,14 +163,14 @@ export const Message = memo(
             </div>
           ) : (
             <>
-              {(item.text && item.text !== item.poll?.question) || item.replyTo ? (
-                <div className="parley-bubble" dir="auto" data-large={large || undefined}>
+              {Bubble && ((item.text && item.text !== item.poll?.question) || item.replyTo) ? (
+                <Bubble item={item}>
                   {item.replyTo ? (
                     <Quote conversationId={item.conversationId} messageId={item.replyTo} onGo={onQuote} />
                   ) : null}
                   {item.text === null ? null : marked(item.text, item.mentions, client.userId)}
                   {item.editedAt === null ? null : <small className="parley-edited"> {strings.edited}</small>}
-                </div>
+                </Bubble>
               ) : null}
               {item.attachments.map((attachment) => (
                 <Fragment key={attachment.id}>
@@ -199,15 +184,10 @@ export const Message = memo(
               <ReactionBar item={item} offer={hot && !failed} />
             </>
           )}
-          {own && (last || failed) && !deleted ? (
-            <div className="parley-meta">
-              <Time at={item.createdAt} />
-              {failed ? <Failure item={item} /> : <Receipt item={item} />}
-            </div>
-          ) : null}
+          {Meta && own && (last || failed || receipts === 'every') && !deleted ? <Meta item={item} /> : null}
         </div>
-        {(hot || asking) && !deleted && !folded && !failed ? (
-          <Actions label={strings.actions}>{buttons()}</Actions>
+        {Actions && shown.length > 0 ? (
+          <Actions item={item} actions={shown} question={asking ? strings.deleteAsk : undefined} />
         ) : null}
         {reporting ? (
           <ReportDialog target={{ messageId: item.id! }} onClose={() => setReporting(false)} />
@@ -225,27 +205,6 @@ function Pinned({ by }: { by: string | null }) {
     <span className="parley-pinned">
       <Icon name="pin" size={12} />
       <bdi>{strings.pinnedBy(by !== null && by === client.userId ? strings.you : name)}</bdi>
-    </span>
-  );
-}
-
-function Failure({ item }: { item: MessageItem }) {
-  const { strings } = useParley();
-  const conversation = useConversation(item.conversationId);
-  const { clientMsgId } = item;
-  return (
-    <span className="parley-failure" role="alert">
-      {strings.failed}
-      {clientMsgId === undefined ? null : (
-        <>
-          <button type="button" onClick={() => conversation?.retry(clientMsgId)}>
-            {strings.retry}
-          </button>
-          <button type="button" onClick={() => conversation?.discard(clientMsgId)}>
-            {strings.discard}
-          </button>
-        </>
-      )}
     </span>
   );
 }
@@ -276,45 +235,4 @@ export function Quote({ conversationId, messageId, onGo }: QuoteProps) {
   );
 }
 
-function Actions({ label, children }: { label: string; children: ReactNode }) {
-  const bar = useRef<HTMLDivElement>(null);
-  if (children === null) return null;
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const row = bar.current?.closest<HTMLElement>('li');
-    const buttons = [...(bar.current?.querySelectorAll<HTMLElement>('button') ?? [])];
-    if (event.key === 'Escape' || (event.key === 'ArrowLeft' && document.activeElement === buttons[0]))
-      row?.focus();
-    else if (!moveFocus(event, buttons, true)) return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
-  return (
-    <div ref={bar} className="parley-actions" role="toolbar" aria-label={label} onKeyDown={onKeyDown}>
-      {children}
-    </div>
-  );
-}
-
 const icon = (name: IconName): ReactNode => <Icon name={name} size={16} />;
-
-/** @param focused whoever asked by the keyboard whether to delete answers there. */
-function Action({ of, focused = false }: { of: MessageAction; focused?: boolean }) {
-  const { label, icon: shown, danger, onPress } = of;
-  const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
-    if (focused) button.current?.focus();
-  }, [focused]);
-  return (
-    <button
-      ref={button}
-      type="button"
-      tabIndex={-1}
-      title={label}
-      aria-label={label}
-      data-danger={danger || undefined}
-      onClick={onPress}
-    >
-      {shown}
-    </button>
-  );
-}

@@ -1,18 +1,17 @@
-import { lazy, Suspense, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import type { MessageItem } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
 import { Icon } from './icon.tsx';
+import { later } from './later.ts';
 
-const Card = lazy(() => import('./poll-card.tsx'));
-const PollForm = lazy(() => import('./poll-form.tsx'));
+const Card = later(
+  () => import('./poll-card.tsx'),
+  () => <fieldset className="parley-poll" />,
+);
+const PollForm = later(() => import('./poll-form.tsx'));
 
 /** The poll of a message, which loads with the first one. Nothing where there is none. */
-export const PollCard = ({ item }: { item: MessageItem }) =>
-  item.poll ? (
-    <Suspense fallback={<fieldset className="parley-poll" />}>
-      <Card item={item} />
-    </Suspense>
-  ) : null;
+export const PollCard = ({ item }: { item: MessageItem }) => (item.poll ? <Card item={item} /> : null);
 
 /** Asks for a question and its options, and sends them: for `tools` of the composer. */
 export function PollButton({ conversationId }: { conversationId: string }) {
@@ -39,15 +38,13 @@ export function PollButton({ conversationId }: { conversationId: string }) {
         <Icon name="poll" />
       </button>
       {open ? (
-        <Suspense fallback={null}>
-          <PollForm
-            onClose={close}
-            onAsk={(poll) => {
-              client.conversations.send(conversationId, { poll });
-              close();
-            }}
-          />
-        </Suspense>
+        <PollForm
+          onClose={close}
+          onAsk={(poll) => {
+            client.conversations.send(conversationId, { poll });
+            close();
+          }}
+        />
       ) : null}
     </span>
   );

@@ -1,4 +1,4 @@
-import { forwardRef, lazy, Suspense, useCallback, useRef, useState } from 'react';
+import { forwardRef, useCallback, useRef, useState } from 'react';
 import type {
   ComponentPropsWithoutRef,
   ComponentType,
@@ -14,14 +14,16 @@ import { useStatus } from '../hooks/messages.ts';
 import { useConversation } from '../hooks/open.ts';
 import { useCanPin } from '../hooks/pins.ts';
 import { otherOf, useMembers, usePresence, useTitle } from '../hooks/people.ts';
-import { useSlots } from '../hooks/slots.ts';
+import { SlotsContext, useSlotsWith } from '../hooks/slots.ts';
 import { GroupAvatar, UserAvatar } from './avatar.tsx';
 import { Composer } from './composer.tsx';
 import type { ComposerProps } from './composer.tsx';
 import { ConnectionBanner } from './connection-banner.tsx';
 import type { ConnectionBannerProps } from './connection-banner.tsx';
 import { Icon } from './icon.tsx';
+import { later } from './later.ts';
 import type { MessageProps } from './message.tsx';
+import type { MessageSlots } from './message-parts.tsx';
 import { MessageList } from './message-list.tsx';
 import type { MessageListHandle, MessageListProps } from './message-list.tsx';
 import type { PinListProps } from './pins.tsx';
@@ -30,18 +32,18 @@ import { cx, useFrame } from './tools.ts';
 import { TypingIndicator } from './typing-indicator.tsx';
 import type { TypingIndicatorProps } from './typing-indicator.tsx';
 
-const PinList = lazy(() => import('./pins.tsx'));
+const PinList = later(() => import('./pins.tsx'));
 
 export interface ThreadHeaderProps extends ComponentPropsWithoutRef<'header'> {
   conversationId: string;
-  onBack?: () => void;
+  onBack?: (() => void) | undefined;
   /** Buttons at the end, for instance to call. */
   actions?: ReactNode;
   subtitle?: ReactNode;
 }
 
 /** Each part may be replaced; null leaves it out. */
-export interface ThreadSlots {
+export interface ThreadSlots extends MessageSlots {
   Header?: ComponentType<ThreadHeaderProps> | null;
   Banner?: ComponentType<ConnectionBannerProps> | null;
   Messages?: ComponentType<MessageListProps>;
@@ -56,19 +58,24 @@ export interface ThreadProps extends Omit<ComponentPropsWithoutRef<'section'>, '
   conversationId: string;
   onBack?: () => void;
   actions?: ReactNode;
-  slots?: ThreadSlots;
+  slots?: ThreadSlots | undefined;
   /** Changes the buttons of each message. */
   messageActions?: MessageProps['actions'];
   renderAttachment?: MessageProps['renderAttachment'];
+  receipts?: MessageProps['receipts'];
   /** Why nothing can be written here. */
   readOnly?: string | null;
 }
 
 /** One conversation: head, banner, messages, who types, and where one writes. */
 export const Thread = forwardRef<HTMLElement, ThreadProps>(function Thread(props, ref) {
+  const slots = useSlotsWith(props.slots);
   // Replies and changes belong to one conversation: another one starts afresh.
-  const slots = { ...useSlots<ThreadSlots>(), ...props.slots };
-  return <OneThread key={props.conversationId} {...props} slots={slots} forwarded={ref} />;
+  return (
+    <SlotsContext.Provider value={slots}>
+      <OneThread key={props.conversationId} {...props} slots={slots} forwarded={ref} />
+    </SlotsContext.Provider>
+  );
 });
 
 function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }) {
@@ -79,6 +86,7 @@ function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }
     slots = {},
     messageActions,
     renderAttachment,
+    receipts,
     readOnly = null,
     className,
     forwarded,
@@ -175,26 +183,24 @@ function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }
               actions
             )
           }
-          {...(onBack ? { onBack } : {})}
+          onBack={onBack}
         />
       ) : null}
       {pinsOpen && Pins ? (
-        <Suspense fallback={null}>
-          <Pins
-            conversationId={conversationId}
-            onGo={(item) => void goTo(item)}
-            onClose={() => setPinsOpen(false)}
-          />
-        </Suspense>
+        <Pins
+          conversationId={conversationId}
+          onGo={(item) => void goTo(item)}
+          onClose={() => setPinsOpen(false)}
+        />
       ) : null}
       {Banner ? <Banner conversationId={conversationId} /> : null}
       <Messages
         conversationId={conversationId}
         onReply={reply}
         onEdit={edit}
-        {...(messageActions ? { actions: messageActions } : {})}
-        {...(renderAttachment ? { renderAttachment } : {})}
-        slots={{ Message: slots.Message }}
+        actions={messageActions}
+        renderAttachment={renderAttachment}
+        receipts={receipts}
         handle={list}
       />
       {Typing ? <Typing conversationId={conversationId} /> : null}

@@ -12,19 +12,14 @@ const watchScheme = (changed: () => void): (() => void) => {
 };
 
 /** What the provider says about looks, for the outermost element of a component. */
-export function useFrame(): { 'data-theme'?: string; 'data-density'?: string; dir?: string; lang?: string } {
+export function useFrame() {
   const { theme, density, dir, locale } = useParley();
   const scheme = useSyncExternalStore(
     theme === 'auto' ? watchScheme : nothing,
     () => (theme === 'auto' ? (dark().matches ? 'dark' : 'light') : theme),
     () => (theme === 'auto' ? undefined : theme),
   );
-  return {
-    ...(scheme ? { 'data-theme': scheme } : {}),
-    ...(density ? { 'data-density': density } : {}),
-    ...(dir ? { dir } : {}),
-    ...(locale ? { lang: locale } : {}),
-  };
+  return { 'data-theme': scheme, 'data-density': density, dir, lang: locale };
 }
 
 /** Moves the focus among siblings; true if the key was one of those that do. */

@@ -35,6 +35,8 @@ export class StoryServer {
   /** What the user of the page wrote, by seq. */
   #sent = new Map<string, Line>();
   #sockets = new Set<StorySocket>();
+  #reactions = new Map<string, readonly { userId: string; emoji: string }[]>();
+  #reacted = 0;
   #me: string;
   #names: ReadonlyMap<string, string>;
   online = new Set<string>();
@@ -73,6 +75,23 @@ export class StoryServer {
   }
   typing(cid: string, userId: string, state: 'start' | 'stop'): void {
     this.#tell({ t: 'typing', d: { cid, userId, state } });
+  }
+  /** A member reacts to a message. Messages that arrive afterwards would have the seq of this event. */
+  react(messageId: string, userId: string, emoji: string): Json {
+    const cid = messageId.slice('msg_'.length, messageId.lastIndexOf('_'));
+    const all = [...(this.#reactions.get(messageId) ?? []), { userId, emoji }];
+    this.#reactions.set(messageId, all);
+    const counts = [...new Set(all.map((one) => one.emoji))].map((each) => {
+      const userIds = all.filter((one) => one.emoji === each).map((one) => one.userId);
+      return { emoji: each, count: userIds.length, userIds };
+    });
+    const reactions = { revision: all.length, total: all.length, counts };
+    const changes = [{ userId, emoji, on: true }];
+    const d = { id: messageId, ...reactions, changes, more: false };
+    const seq = this.stories.get(cid)!.length + ++this.#reacted;
+    this.#tell({ t: 'event', e: 'message.reactions', cid, seq, d });
+    const own = all.filter((one) => one.userId === this.#me).map((one) => one.emoji);
+    return { messageId, reactions: { ...reactions, own } };
   }
   /** Another member has read up to `seq`. */
   read(cid: string, userId: string, seq: number): void {
@@ -130,7 +149,9 @@ export class StoryServer {
     const url = new URL(input);
     if (this.latencyMs > 0) await new Promise((done) => setTimeout(done, this.latencyMs));
     const body = typeof init.body === 'string' ? (JSON.parse(init.body) as Json) : {};
-    const [, root, id = '', sub = ''] = url.pathname.replace(/^\/v1/, '').split('/');
+    const [, root, id = '', sub = '', last = ''] = url.pathname.replace(/^\/v1/, '').split('/');
+    if (root === 'messages' && sub === 'reactions')
+      return Response.json(this.react(decodeURIComponent(id), this.#me, decodeURIComponent(last)));
     return Response.json(this.#answer(root!, decodeURIComponent(id), sub, url.searchParams, body));
   };
   #answer(root: string, id: string, sub: string, query: URLSearchParams, body: Json): Json {

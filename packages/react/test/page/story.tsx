@@ -1,7 +1,16 @@
 import { createRoot } from 'react-dom/client';
 import { createClient } from '@parley/client';
-import { Avatar, Chat, Message, ParleyProvider, Receipt } from '@parley/react';
-import type { ParleyProviderProps, Slots } from '@parley/react';
+import {
+  Avatar,
+  Chat,
+  Message,
+  MessageActions,
+  MessageBubble,
+  MessageMeta,
+  ParleyProvider,
+  Receipt,
+} from '@parley/react';
+import type { ParleyProviderProps, Slots, ThreadSlots } from '@parley/react';
 import { createWire, WirePanel } from '@parley/react/devtools';
 import '@fontsource-variable/geist';
 import '@parley/react/styles.css';
@@ -121,6 +130,8 @@ const given = (globalThis as unknown as { options: Options }).options;
 interface Options extends Pick<ParleyProviderProps, 'theme' | 'dir'> {
   /** Parts of the page's own, each around the usual one. */
   slots?: boolean;
+  /** Parts of messages of the page's own, in the thread alone, and a receipt below each own message. */
+  parts?: boolean;
   /** Shows the frames beside the chat, or what they say too. */
   wire?: 'shown' | 'revealed';
   /** What the service has on. */
@@ -131,6 +142,20 @@ const slots: Slots = {
   Receipt: (props) => <Receipt {...props} variant="checks" />,
   Message: (props) => <Message {...props} data-mine="" />,
   Typing: null,
+};
+const parts: ThreadSlots = {
+  Author: null,
+  Bubble: (props) => (
+    <MessageBubble {...props} data-mine="">
+      {props.item.text?.toUpperCase() ?? props.children}
+    </MessageBubble>
+  ),
+  Meta: (props) => (
+    <MessageMeta {...props}>
+      <i data-mine="">{props.item.seq}</i>
+    </MessageMeta>
+  ),
+  Actions: (props) => <MessageActions {...props} data-mine="" />,
 };
 const { theme, dir } = given;
 server.features = given.features;
@@ -147,6 +172,7 @@ createRoot(root).render(
     {...(given.slots ? { slots } : {})}
   >
     <Chat
+      {...(given.parts ? { slots: parts, thread: { receipts: 'every' as const } } : {})}
       list={{ sort: (a, b) => b.lastActivityAt.localeCompare(a.lastActivityAt) }}
       aside={
         given.wire ? (
