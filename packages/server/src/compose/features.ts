@@ -78,7 +78,7 @@ export function createFeatures(
     linkOrigin: accounts.services.linkOrigin,
     plans,
     storage,
-    happenings: createHappenings({ clock, log, vault, sockets, calls: calls.services, media, reactions }),
+    happenings: createHappenings({ clock, log, vault, sockets, signals, calls: calls.services, media, reactions }),
   };
   return {
     services,
