@@ -36,7 +36,7 @@ export const createHappenings = (services: Needed): Happenings => ({
   pairBlocked: [(tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv)],
   userSilenced: [
     (tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv ?? undefined),
-    (tx, { user }) => tx.afterCommit(() => services.signals.silenced(user)),
+    async (tx, { user }) => tx.afterCommit(() => services.signals.silenced(user)),
   ],
   conversationDeleted: [(tx, conv) => endCallOf({ services }, tx, conv, 'ended_by_server')],
   userCutOff: [(tx, { env, user }) => leaveCalls({ services }, tx, env, user)],

@@ -28,7 +28,9 @@ function look(sign: string): Sign {
 
 /** Signs that most texts of these scripts consist of, which stand for themselves: nothing needs to be looked up. */
 const plainIdeograph = (code: number): boolean =>
-  (code >= 0x4e00 && code <= 0x9fff) || (code >= 0xac00 && code <= 0xd7a3) || (code >= 0x3400 && code <= 0x4dbf);
+  (code >= 0x4e00 && code <= 0x9fff) ||
+  (code >= 0xac00 && code <= 0xd7a3) ||
+  (code >= 0x3400 && code <= 0x4dbf);
 
 /** What is known of each code point, 0 before it was seen: `look` takes a microsecond, a text has thousands. 1 MB. */
 const known = new Uint8Array(0x110000);
@@ -56,7 +58,7 @@ export interface Word {
 export function wordsOf(text: string): Word[] {
   const words: Word[] = [];
   let open: Word | null = null;
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const from = at;
     const code = text.codePointAt(from)!;
     at += code > 0xffff ? 2 : 1;

@@ -39,7 +39,9 @@ export async function record(
   if (events.length === 0) return [];
   const live = events.map((event, i) => ({
     ...liveEvent(conv, conv.lastSeq + 1 + i, event),
-    ...(event.type === 'conversation.updated' || catalogue[event.type].routes === 'join' ? limitsOf(conv) : {}),
+    ...(event.type === 'conversation.updated' || catalogue[event.type].routes === 'join'
+      ? limitsOf(conv)
+      : {}),
   }));
   const rows = events.map((event, i) => rowOf(conv, conv.lastSeq + 1 + i, event));
   const lastSeq = await appendEvents(tx, conv, rows);

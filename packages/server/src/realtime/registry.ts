@@ -43,7 +43,16 @@ export class Registry {
   async attach(session: LiveSession, env: number, no: number, id: string): Promise<LocalUser> {
     let user = this.users.get(no);
     if (!user) {
-      user = { env, no, id, sessions: [], routes: [], silenced: false, loading: null, trace: this.traceOf(env, no) };
+      user = {
+        env,
+        no,
+        id,
+        sessions: [],
+        routes: [],
+        silenced: false,
+        loading: null,
+        trace: this.traceOf(env, no),
+      };
       this.users.set(no, user);
       const loading = { left: new Set<string>(), done: Promise.resolve() };
       user.loading = loading;

@@ -51,7 +51,8 @@ test('words#star: any letters at the end, the beginning, both or inside of one w
     ['b*d', 'bd bad b d abd bdx', '** *** b d abd bdx'],
     ['aba*aba', 'aba abaaba abaxaba abaab', 'aba ****** ******* abaab'],
   ];
-  for (const [entry, text, shown] of cases) assert.equal(await masked([entry], text), shown, `${entry} in ${text}`);
+  for (const [entry, text, shown] of cases)
+    assert.equal(await masked([entry], text), shown, `${entry} in ${text}`);
   assert.equal(await masked(['ba*', '*ly', '*xx*', 'q*z'], 'bay fly axxa qz ok'), '*** *** **** ** ok');
   for (const good of ['a', 'a b', 'a*', '*a', '*a*', 'a*b', '坏人'])
     assert.equal(entryProblem(good), null, good);
@@ -115,7 +116,9 @@ function naive(lists: readonly WordList[], text: string, direct: boolean): Found
 test('words#compare: for random lists and texts the automaton finds what comparing each entry with each word finds', async () => {
   const { below, pick } = seeded(seed('word lists'));
   const word = (most: number): string =>
-    Array.from({ length: 1 + below(most) }, () => pick(['a', 'a', 'b', 'B', 'ä', '坏', '\u200b', 'ﬁ'])).join('');
+    Array.from({ length: 1 + below(most) }, () => pick(['a', 'a', 'b', 'B', 'ä', '坏', '\u200b', 'ﬁ'])).join(
+      '',
+    );
   const shapes: (() => string)[] = [
     () => word(4),
     () => `${word(3)} ${word(2)}`,
@@ -167,7 +170,8 @@ async function stepsOf<T>(run: () => T | Promise<T>): Promise<{ steps: number; r
 }
 
 test('words#cost: a text takes a few steps a letter, whatever the lists and the text are', async () => {
-  const of = (entry: (i: number) => string): WordList => list(Array.from({ length: 5_000 }, (_, i) => entry(i)));
+  const of = (entry: (i: number) => string): WordList =>
+    list(Array.from({ length: 5_000 }, (_, i) => entry(i)));
   const lists: Record<string, WordList> = {
     mixed: of((i) => [`w${i}`, `a${i}*`, `*aa${i}`, `*aa${i}*`, `a*b${i}`, `aa aa ${i}`][i % 6]!),
     inside: of((i) => `*${'a'.repeat(1 + (i % 58))}${i.toString(36)}*`),
