@@ -194,7 +194,7 @@ test('words#cost: a text takes a few steps a letter, whatever the lists and the 
   }
 });
 
-test('words#build: an automaton is built in slices, and the event loop has its turn between them', async () => {
+test('words#cost: an automaton is built in slices, and the event loop has its turn between them', async () => {
   const entries = Array.from({ length: 5_000 }, (_, i) => `*${i}${'x'.repeat(i % 50)}*`);
   let pauses = 0;
   let most = 0;
