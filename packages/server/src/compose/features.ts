@@ -44,7 +44,6 @@ export function createFeatures(
   sockets.onLost((socket) => push.lost(socket));
   const webhooks = createWebhookService({ ...platform, recorder });
   const hooks = createHookService({ ...platform, log, recorder });
-  const outbox = createOutbox({ ...platform, consumers: [webhooks.consumer, push.consumer] });
   const storage = createStorageService({ ...platform, log, retention, mailQueue });
   const reactions = createReactionService({ ...platform, log });
   const media = createMediaService(platform);
@@ -55,6 +54,10 @@ export function createFeatures(
     tellOwners: async () => void (await tellOwners(db, plans, mailQueue, logger)),
   });
   const reports = createReportService({ ...platform, log, analytics });
+  const outbox = createOutbox({
+    ...platform,
+    consumers: [webhooks.consumer, push.consumer, reports.consumer],
+  });
   const services: Services = {
     clock,
     ids,
@@ -72,13 +75,21 @@ export function createFeatures(
     analytics,
     reactions,
     words: createWordService(db),
-    reports,
     hooks,
     connections: (env) => presence.connections(env),
     linkOrigin: accounts.services.linkOrigin,
     plans,
     storage,
-    happenings: createHappenings({ clock, log, vault, sockets, calls: calls.services, media, reactions }),
+    happenings: createHappenings({
+      clock,
+      log,
+      vault,
+      sockets,
+      signals,
+      calls: calls.services,
+      media,
+      reactions,
+    }),
   };
   return {
     services,

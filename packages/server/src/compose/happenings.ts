@@ -15,7 +15,7 @@ import { dropOfMessages, dropUnusedOf } from '../features/uploads/sql.ts';
 import { forgetMessages, forgetUser, keepMessageCreated } from '../features/webhooks/sql/payloads.ts';
 import type { Services } from '../features/context.ts';
 
-type Needed = CallContext['services'] & Pick<Services, 'media' | 'reactions' | 'vault'>;
+type Needed = CallContext['services'] & Pick<Services, 'media' | 'reactions' | 'signals' | 'vault'>;
 
 /** Who listens to what happens inside a transaction, in the order in which they run. */
 export const createHappenings = (services: Needed): Happenings => ({
@@ -34,7 +34,10 @@ export const createHappenings = (services: Needed): Happenings => ({
   ],
   memberRemoved: [(tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv)],
   pairBlocked: [(tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv)],
-  userSilenced: [(tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv ?? undefined)],
+  userSilenced: [
+    (tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv ?? undefined),
+    async (tx, { user }) => tx.afterCommit(() => services.signals.silenced(user)),
+  ],
   conversationDeleted: [(tx, conv) => endCallOf({ services }, tx, conv, 'ended_by_server')],
   userCutOff: [(tx, { env, user }) => leaveCalls({ services }, tx, env, user)],
   userErased: [

@@ -95,6 +95,7 @@ export function listParts(
       part('media clean-up', media, worker),
       part('webhooks', webhooks, worker),
       part('push', push, worker),
+      part('reports', reports, worker),
       part('events of reactions', reactions.telling, worker),
       part('sinks', storage, worker),
       {
@@ -117,7 +118,7 @@ export function listParts(
       stop: () => calls.media.stop(),
     },
     [part('outbox', features.outbox, worker), part('work signal', platform.work, worker)],
-    { name: 'log', stop: () => Promise.all([log.idle(), reactions.idle(), reports.idle()]) },
+    { name: 'log', stop: () => Promise.all([log.idle(), reactions.idle()]) },
     { name: 'what was left for later', stop: () => accounts.idle() },
     { name: 'requests', stop: close, stopMs: requestsStopMs },
     {

@@ -148,6 +148,8 @@ export interface Signals {
   sessionOut(node: string, session: string): void;
   /** The user blocked the other, or unblocked it; `cid` is their direct conversation, which need not exist. */
   blocked(pair: NodeMessages['block']): void;
+  /** The user was silenced, in a group or in the environment. */
+  silenced(user: number): void;
   /** A member's read or delivery mark moved. */
   receipt(mark: {
     env: number;

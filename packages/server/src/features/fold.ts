@@ -26,20 +26,25 @@ function look(sign: string): Sign {
   return { kind: 'letter', folded: bare(bare(plain).toLowerCase()) };
 }
 
-const ascii: readonly Sign[] = Array.from({ length: 128 }, (_, code) => look(String.fromCharCode(code)));
-/** The others that were seen last: a text has few different ones. */
-const others = new Map<string, Sign>();
-const mostOthers = 5_000;
+/** Signs that most texts of these scripts consist of, which stand for themselves: nothing needs to be looked up. */
+const plainIdeograph = (code: number): boolean =>
+  (code >= 0x4e00 && code <= 0x9fff) ||
+  (code >= 0xac00 && code <= 0xd7a3) ||
+  (code >= 0x3400 && code <= 0x4dbf);
 
-function signOf(sign: string): Sign {
-  const code = sign.charCodeAt(0);
-  if (code < 128) return ascii[code]!;
-  let found = others.get(sign);
-  if (!found) {
-    if (others.size >= mostOthers) others.clear();
-    others.set(sign, (found = look(sign)));
-  }
-  return found;
+/** What is known of each code point, 0 before it was seen: `look` takes a microsecond, a text has thousands. 1 MB. */
+const known = new Uint8Array(0x110000);
+const kinds: readonly (Kind | null)[] = [null, 'nothing', 'gap', 'letter', 'ideograph'];
+/** Added where a sign does not stand for itself; `foldedOf` says for what. Unicode has some ten thousand of them. */
+const folds = 8;
+const foldedOf = new Map<number, string>();
+
+function learn(code: number): number {
+  const sign = String.fromCodePoint(code);
+  const { kind, folded } = plainIdeograph(code) ? ({ kind: 'ideograph', folded: sign } as const) : look(sign);
+  const own = kind === 'nothing' || kind === 'gap' || folded === sign;
+  if (!own) foldedOf.set(code, folded);
+  return (known[code] = kinds.indexOf(kind) + (own ? 0 : folds));
 }
 
 export interface Word {
@@ -53,12 +58,14 @@ export interface Word {
 export function wordsOf(text: string): Word[] {
   const words: Word[] = [];
   let open: Word | null = null;
-  let at = 0;
-  for (const sign of text) {
-    const { kind, folded } = signOf(sign);
+  for (let at = 0; at < text.length;) {
     const from = at;
-    at += sign.length;
+    const code = text.codePointAt(from)!;
+    at += code > 0xffff ? 2 : 1;
+    const about = known[code]! || learn(code);
+    const kind = kinds[about & ~folds];
     if (kind === 'nothing') continue;
+    const folded = about < folds ? text.slice(from, at) : foldedOf.get(code)!;
     if (kind === 'letter' && open) {
       open.folded += folded;
       open.to = at;

@@ -50,6 +50,8 @@ export interface NodeMessages {
   evict: string;
   /** A user blocked another, or unblocked it. */
   block: { user: number; other: number; cid: string; blocked: boolean };
+  /** The user was silenced, somewhere or everywhere. */
+  silence: string;
   /** A presence frame for the watchers of the user. */
   presence: string;
   /** The node with this name is alive. */
@@ -134,6 +136,7 @@ const codecs: { readonly [K in NodeMessageKind]: Codec<NodeMessages[K]> } = {
   sessionOut: text('K'),
   evict: text('V'),
   block: json('N'),
+  silence: text('S'),
   presence: text('P'),
   beat: text('B'),
   trace: json('T'),

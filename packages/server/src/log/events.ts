@@ -1,4 +1,5 @@
 import type { EventName, SocketEvents } from '@parley/protocol';
+import { typingLimits } from './sql/guards.ts';
 
 /** A committed event on its way to open sockets. */
 export interface LogEvent {
@@ -12,7 +13,13 @@ export interface LogEvent {
   /** Numbers of the users who join the conversation (member.added, conversation.created) or leave it (member.removed). */
   join?: number[];
   leave?: number[];
+  /** Whether not every member may type from now on; not said by events that do not change it. */
+  limited?: boolean;
 }
+
+export const limitsOf = ({ flags }: { flags: number }): Pick<LogEvent, 'limited'> => ({
+  limited: (flags & typingLimits) !== 0,
+});
 
 export function logEvent<K extends EventName>(
   at: { env: number; conv: number; cid: string; seq: number },

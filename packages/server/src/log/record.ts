@@ -5,7 +5,7 @@ import { catalogue, webhookOnly } from './catalogue.ts';
 import type { Person, Told, ToldToWebhooks } from './catalogue.ts';
 import { consumers } from './sql/consumers.ts';
 import type { Unconfirmed } from './unconfirmed-commits.ts';
-import { logEvent } from './events.ts';
+import { limitsOf, logEvent } from './events.ts';
 import type { LogEvent } from './events.ts';
 import type { LockedConversation } from './sql/lock.ts';
 import { appendEvents, emitWithPayload } from './sql/events.ts';
@@ -37,7 +37,12 @@ export async function record(
   events: readonly { [K in EventName]: NewEvent<K> }[Exclude<EventName, 'message.new'>][],
 ): Promise<number[]> {
   if (events.length === 0) return [];
-  const live = events.map((event, i) => liveEvent(conv, conv.lastSeq + 1 + i, event));
+  const live = events.map((event, i) => ({
+    ...liveEvent(conv, conv.lastSeq + 1 + i, event),
+    ...(event.type === 'conversation.updated' || catalogue[event.type].routes === 'join'
+      ? limitsOf(conv)
+      : {}),
+  }));
   const rows = events.map((event, i) => rowOf(conv, conv.lastSeq + 1 + i, event));
   const lastSeq = await appendEvents(tx, conv, rows);
   if (lastSeq !== conv.lastSeq + events.length) throw new Error('the conversation was not locked');

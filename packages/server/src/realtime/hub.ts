@@ -109,13 +109,14 @@ export class Hub {
     return this.#registry.routes.get(cid)?.users.includes(user) ?? false;
   }
 
-  /** blocks#direct: nobody hears typing in the direct conversation of two users of whom one blocks the other. */
-  setQuiet(cid: string, quiet: boolean): void {
+  /** Not every member may type there from now on. */
+  limit(cid: string): void {
     const route = this.#registry.routes.get(cid);
-    if (route) route.quiet = quiet;
+    if (route) route.limited = true;
   }
 
-  isQuiet(cid: string): boolean {
-    return this.#registry.routes.get(cid)?.quiet ?? false;
+  /** Whether only the store knows if the user may type there (presence#typing-limits). */
+  mayNotType(user: LocalUser, cid: string): boolean {
+    return user.silenced || (this.#registry.routes.get(cid)?.limited ?? false);
   }
 }

@@ -17,6 +17,8 @@ export interface LocalUser {
   id: string;
   sessions: LiveSession[];
   routes: Route[];
+  /** It is silenced somewhere, or was when it connected: the store is asked before its typing is relayed. */
+  silenced: boolean;
   /** Set while memberships are being loaded: the conversations left meanwhile. */
   loading: { left: Set<string>; done: Promise<void> } | null;
   /** Set while somebody follows the user's sockets. */
@@ -28,8 +30,8 @@ export interface Route {
   cid: string;
   lastSeq: number;
   users: LocalUser[];
-  /** Typing is not relayed. */
-  quiet: boolean;
+  /** Not every member may type: the store is asked (presence#typing-limits). */
+  limited: boolean;
   held: Map<number, LogEvent> | null;
 }
 

@@ -16,8 +16,10 @@ import type { LiveSession, LocalUser, Route } from './local-user.ts';
 export interface Membership {
   cid: string;
   lastSeq: number;
-  /** Typing is not relayed: one of the two users blocks the other. */
-  quiet?: boolean;
+  /** Not every member may type. */
+  limited?: boolean;
+  /** The user is silenced there. */
+  silenced?: boolean;
 }
 
 /** How many conversations that have no route any more are remembered. */
@@ -41,7 +43,16 @@ export class Registry {
   async attach(session: LiveSession, env: number, no: number, id: string): Promise<LocalUser> {
     let user = this.users.get(no);
     if (!user) {
-      user = { env, no, id, sessions: [], routes: [], loading: null, trace: this.traceOf(env, no) };
+      user = {
+        env,
+        no,
+        id,
+        sessions: [],
+        routes: [],
+        silenced: false,
+        loading: null,
+        trace: this.traceOf(env, no),
+      };
       this.users.set(no, user);
       const loading = { left: new Set<string>(), done: Promise.resolve() };
       user.loading = loading;
@@ -69,12 +80,13 @@ export class Registry {
     await this.#bus.subscribe([channels.user(user.no)]);
     const memberships = await this.#memberships(user.env, user.no);
     if (this.users.get(user.no) !== user) return [];
-    for (const { cid, lastSeq, quiet = false } of memberships) {
+    for (const { cid, lastSeq, limited = false, silenced = false } of memberships) {
       if (left.has(cid)) continue;
       const route = this.routes.get(cid) ?? this.createRoute(cid, lastSeq);
       // Nobody waits for what came before; it may be older than this membership.
       if (route.users.length === 0) route.lastSeq = Math.max(route.lastSeq, lastSeq);
-      route.quiet = quiet;
+      route.limited = limited;
+      user.silenced ||= silenced;
       join(route, user);
     }
     // Also subscribes channels that another user's login is only about to subscribe.
@@ -113,7 +125,7 @@ export class Registry {
       cid,
       lastSeq: Math.max(lastSeq, this.#ended.get(cid) ?? 0),
       users: [],
-      quiet: false,
+      limited: false,
       held: null,
     };
     this.#ended.delete(cid);

@@ -92,6 +92,7 @@ export class RouteOrder {
 
   #apply(route: Route, event: LogEvent): void {
     route.lastSeq = event.seq;
+    route.limited = event.limited ?? route.limited;
     for (const no of event.join ?? []) {
       const user = this.#registry.users.get(no);
       if (user) join(route, user);

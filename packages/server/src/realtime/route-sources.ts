@@ -4,7 +4,7 @@ import { findConversation } from '../features/conversations/sql.ts';
 import { readEvents } from '../features/events/operations.ts';
 import { membershipsOf } from '../features/presence/sql.ts';
 import { catalogue } from '../log/catalogue.ts';
-import { eventFrame } from '../log/events.ts';
+import { eventFrame, limitsOf } from '../log/events.ts';
 import type { LogEvent } from '../log/events.ts';
 import { createBatcher, readPace } from '../platform/flow/batcher.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -48,7 +48,11 @@ export function routeSources(db: Db, retentionMs: (env: number) => Promise<numbe
             { [catalogue[type].routes!]: users },
           ]),
         );
-        return records.map((record) => ({ ...fromRecord(env, conv, record), ...moves.get(record.seq) }));
+        return records.map((record) => ({
+          ...fromRecord(env, conv, record),
+          ...limitsOf(conv),
+          ...moves.get(record.seq),
+        }));
       } catch (error) {
         if (error instanceof ApiError && error.code === 'resync_required') return null;
         throw error;

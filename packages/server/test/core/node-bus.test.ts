@@ -28,6 +28,7 @@ const samples: { [K in NodeMessageKind]: [NodeMessages[K], wire: string][] } = {
   userOut: [[4003, 'O4003']],
   sessionOut: [['ses_1', 'Kses_1']],
   evict: [['ses_1', 'Vses_1']],
+  silence: [['', 'S']],
   presence: [[frame, `P${frame}`]],
   block: [[{ user: 1, other: 2, cid: 'c', blocked: true }, 'N{"user":1,"other":2,"cid":"c","blocked":true}']],
   beat: [['node', 'Bnode']],

@@ -13,7 +13,7 @@ import { ReceiptRelay } from '../../src/realtime/receipts.ts';
 import type { ReceiptRelayOptions } from '../../src/realtime/receipts.ts';
 import { Session } from '../../src/transport/gateway/session.ts';
 import { Writer } from '../../src/transport/gateway/writer.ts';
-import { TypingThrottle } from '../../src/realtime/typing.ts';
+import { Typing } from '../../src/realtime/typing.ts';
 import { StandingTime } from '../support/time.ts';
 import { ackFrame, errorFrame, textFrame } from '../../src/realtime/wire.ts';
 
@@ -257,7 +257,7 @@ test('receipts#receipt: the second is per conversation and user', () => {
 
 test('presence#typing-pace: typing starts pass once per 3 s, stops only after a start, and turns of both once per second', () => {
   const time = clock();
-  const typing = new TypingThrottle(time.now);
+  const typing = new Typing(time.now, () => assert.fail('nobody asks'));
   assert.equal(typing.allows('c', 1, 'stop'), false);
   assert.equal(typing.allows('c', 1, 'start'), true);
   assert.equal(typing.allows('c', 1, 'start'), false);
@@ -274,12 +274,41 @@ test('presence#typing-pace: typing starts pass once per 3 s, stops only after a 
   assert.ok(relayed <= 11, `${relayed} in 5 s`);
 });
 
+test('presence#typing-limits: a start that the store must permit is relayed after its answer, unless a stop came or it said no', async () => {
+  const time = clock();
+  const answers = [Promise.withResolvers<boolean[]>(), Promise.withResolvers<boolean[]>()];
+  const asked: number[] = [];
+  const typing = new Typing(time.now, (typists) => {
+    asked.push(...typists.map((t) => t.user));
+    return answers[asked.length - 1]!.promise;
+  });
+  const start = (no: number): Promise<boolean> => {
+    assert.equal(typing.allows('c', no, 'start', true), true);
+    return typing.permits({ env: 1, cid: 'c', user: no });
+  };
+  const permitted = start(1);
+  assert.equal(typing.allows('c', 1, 'start', true), false, 'asked once in 3 s');
+  answers[0]!.resolve([true]);
+  assert.equal(await permitted, true);
+  assert.equal(typing.allows('c', 1, 'stop'), true);
+  // One that stops before the answer, and one that may not.
+  const both = [start(2), start(3)];
+  assert.equal(typing.allows('c', 2, 'stop'), false);
+  answers[1]!.resolve([true]);
+  assert.equal(await both[0], false);
+  answers.push({ ...Promise.withResolvers<boolean[]>(), promise: Promise.resolve([false]) });
+  assert.equal(await both[1], false);
+  assert.equal(typing.allows('c', 3, 'stop'), false);
+  assert.deepEqual(asked, [1, 2, 3]);
+});
+
 const user = (no: number): LocalUser => ({
   env: 1,
   no,
   id: `u${no}`,
   sessions: [],
   routes: [],
+  silenced: false,
   loading: null,
   trace: null,
 });

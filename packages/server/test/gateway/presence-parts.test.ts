@@ -20,6 +20,7 @@ const user = (no: number): LocalUser => ({
   id: `u${no}`,
   sessions: [],
   routes: [],
+  silenced: false,
   loading: null,
   trace: null,
 });

@@ -109,8 +109,8 @@ test('blocks#direct: both are refused in every way of writing, whatever device, 
   assert.equal((await say(ben, cid)).status, 201);
   await listener.event('message.new', cid);
   assert.ok(listener.frames.every((f) => f.t !== 'typing'));
-  laptop.send('typing', { cid, state: 'start' });
-  await listener.ephemeral('typing', (d) => d.cid === cid);
+  listener.send('typing', { cid, state: 'start' });
+  await laptop.ephemeral('typing', (d) => d.cid === cid);
 });
 
 test('blocks#both: the conversation opens when neither blocks the other, and is closed from the start where one does', async () => {

@@ -63,7 +63,10 @@ async function changed(
   const conv = await lockConversation(tx, env.no, cid);
   if (conv) {
     await sql.flagPair(tx, env.no, conv.no, user.no, other.no);
-    if (blocked) await happened(ctx, tx, 'pairBlocked', { env: env.no, conv: conv.no, user: user.no });
+    if (blocked) {
+      await sql.awaitReactions(tx, env.no, conv.no);
+      await happened(ctx, tx, 'pairBlocked', { env: env.no, conv: conv.no, user: user.no });
+    }
   }
   tx.afterCommit(() => services.signals.blocked({ user: user.no, other: other.no, cid, blocked }));
 }

@@ -77,6 +77,14 @@ export async function flagPair(tx: Tx, env: number, conv: number, a: number, b: 
   );
 }
 
+/**
+ * Waits for the reactions of the two that are being committed, after the flag was set. Reactions take no lock of the
+ * conversation, but of the member (set_reactions), and read the flag after that.
+ */
+export async function awaitReactions(tx: Tx, env: number, conv: number): Promise<void> {
+  await tx.query('SELECT 1 FROM members WHERE conv = $2 AND env = $1 ORDER BY usr FOR UPDATE', [env, conv]);
+}
+
 /** Those of the users who block this one. */
 export async function blockersOf(
   db: Queryable,

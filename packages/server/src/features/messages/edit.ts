@@ -1,7 +1,9 @@
 import { ApiError } from '@parley/protocol';
 import type { Input, Message } from '@parley/protocol';
 import { record } from '../../log/record.ts';
+import { listReports } from '../../log/sql/consumers.ts';
 import { changeMentions } from '../../log/unread/sql/mentions.ts';
+import { emit } from '../../platform/jobs/sql/outbox.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
@@ -15,7 +17,7 @@ import type { LiveHook } from '../hooks/call.ts';
 import * as reader from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import type { Automaton } from '../words/automaton.ts';
-import { badWords, listsFor, rejected } from '../words/check.ts';
+import { badWords, listsFor, rejected, reportsOn } from '../words/check.ts';
 import { concerns, conversationOf, decide, fileOf, hookFor } from './before-send.ts';
 import { allowAll, checkMentions, isForAll, mentionedUsers, storedMentions } from './mentions.ts';
 import { findAnywhere, missing, readableMessage, withMessage } from './operations.ts';
@@ -49,7 +51,12 @@ async function change(ctx: Context, input: EditInput, decided: Listed | null): P
       ...mentions,
       at: access.conv.lockedAt,
     });
-    if (found.report) tx.afterCommit(() => ctx.services.reports.found(ctx.env, edited));
+    if (found.report && reportsOn(ctx.env)) {
+      const { conv, seq, sender, id: messageId, version, extras, attachments } = edited;
+      const data = { messageId, version, text: edited.text, extras, attachments };
+      const row = { env: ctx.env.no, type: 'message.listed', conv, seq, message: seq, actor: sender, data };
+      await emit(tx, listReports, row, true);
+    }
     const message = reader.viewLive(edited);
     const [seq] = await record(ctx.services.log, tx, access.conv, [
       { type: 'message.updated', actor: access.actor, message },

@@ -16,6 +16,7 @@ import type { SeenConversation } from '../conversations/sql.ts';
 import { storeExtras } from '../extras.ts';
 import { happened } from '../happenings.ts';
 import { pageLimit } from '../pages.ts';
+import { reportsOn } from '../words/check.ts';
 import { thawMessages } from '../storage/thaw.ts';
 import * as cold from './cold.ts';
 import { repeatKey } from './draft.ts';
@@ -64,6 +65,7 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
       metadata,
       attachments: files && JSON.stringify(files),
       ...(extras === null ? {} : { extras }),
+      ...(reported && reportsOn(ctx.env) ? { reported } : {}),
     });
   const appending = append();
   line?.leave();
@@ -82,8 +84,6 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
     // A repeat means that the first answer, and perhaps the event, was lost. Clients that have the event already
     // ignore it.
     log.publish(createdEvent({ ...original, env: ctx.env.no }, input.clientMsgId ?? null));
-    if (reported && original.version === 1 && !original.deletedAt)
-      ctx.services.reports.found(ctx.env, original);
     return (await stillSees(ctx, appended.conv)) ? reader.viewMessage(original) : acknowledged(original);
   }
   const message: Message = {
@@ -111,18 +111,6 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
       clientMsgId: input.clientMsgId ?? null,
     }),
   );
-  if (reported)
-    ctx.services.reports.found(ctx.env, {
-      conv: appended.conv,
-      cid: input.conversationId,
-      seq: appended.seq,
-      id,
-      sender: sender?.no ?? null,
-      version: 1,
-      text: message.text,
-      extras,
-      attachments: appended.attachments,
-    });
   if (sender) await active.acted(ctx.env, sender.no);
   return message;
 }

@@ -1,19 +1,44 @@
 import type { FeatureName, PlanName } from '@parley/protocol';
-import { guards } from '../../log/sql/guards.ts';
+import { guards, typingLimits } from '../../log/sql/guards.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { conversationOf, deactivatedAt, membershipsOf as members, userOf } from '../sql/lookups.ts';
+import { conversationOf, deactivatedAt, memberOf, membershipsOf as members, userOf } from '../sql/lookups.ts';
 
-/** The conversations of many users at once; `ord` is the position in the question, `quiet` see blocks#direct. */
+/** A silence of the user, in its environment; nearly no user is in the index that this asks (users_barred). */
+const barred = (env: string, usr: string): string =>
+  `LATERAL (SELECT silenced_until FROM users WHERE no = ${usr} AND env = ${env} AND (erased_at IS NOT NULL OR silenced_until IS NOT NULL) LIMIT 1)`;
+const silenced = 'coalesce(greatest(m.silenced_until, s.silenced_until) > clock_timestamp(), false)';
+
+/** The conversations of many users at once; `ord` is the position in the question. */
 export const membershipsOf = (
   db: Queryable,
   envs: number[],
   users: number[],
-): Promise<{ ord: number; cid: string; lastSeq: number; quiet: boolean }[]> =>
+): Promise<{ ord: number; cid: string; lastSeq: number; limited: boolean; silenced: boolean }[]> =>
   db.query(
-    `SELECT w.ord, c.id AS cid, c.last_seq AS "lastSeq", c.flags & ${guards.blockedPair} <> 0 AS quiet FROM unnest($1::int[], $2::bigint[]) WITH ORDINALITY AS w(env, usr, ord)
+    `SELECT w.ord, c.id AS cid, c.last_seq AS "lastSeq", c.flags & ${typingLimits} <> 0 AS limited, ${silenced} AS silenced
+     FROM unnest($1::int[], $2::bigint[]) WITH ORDINALITY AS w(env, usr, ord) LEFT JOIN ${barred('w.env', 'w.usr')} s ON true
      CROSS JOIN ${members('w.env', 'w.usr')} m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c WHERE c.deleted_at IS NULL`,
     [envs, users],
   );
+
+export interface Typist {
+  env: number;
+  cid: string;
+  user: number;
+}
+
+/** Which of them may write there, and so type; in their order. */
+export async function mayType(db: Queryable, typists: readonly Typist[]): Promise<boolean[]> {
+  const rows = await db.query<{ ord: number }>(
+    `SELECT w.ord FROM unnest($1::int[], $2::text[], $3::bigint[]) WITH ORDINALITY AS w(env, cid, usr, ord)
+     CROSS JOIN LATERAL (SELECT * FROM conversations WHERE env = w.env AND id = w.cid LIMIT 1) c
+     CROSS JOIN ${memberOf('w.env', 'c.no', 'w.usr')} m LEFT JOIN ${barred('w.env', 'w.usr')} s ON true
+     WHERE c.flags & ${guards.blockedPair} = 0 AND (c.flags & ${guards.posting} = 0 OR m.role <> 'member') AND NOT ${silenced}`,
+    [typists.map((t) => t.env), typists.map((t) => t.cid), typists.map((t) => t.user)],
+  );
+  const may = new Set(rows.map(({ ord }) => ord));
+  return typists.map((_, i) => may.has(i + 1));
+}
 
 export interface Watchable {
   no: number;

@@ -39,6 +39,8 @@ export async function file(
   const there = await sql.holdUsers(tx, env, people);
   if (reporter > 0 && !there.has(reporter)) throw gone('user');
   if (target.kind === 'user' && !there.has(target.target)) throw gone('user');
+  // Nothing is kept of what an erased user said; a message of a list waits a moment for its report.
+  if (reporter === sql.reporters.list && target.user !== null && !there.has(target.user)) throw gone('user');
   if (target.kind === 'message' && !(await sql.holdMessage(tx, env, target))) throw gone('message');
   if (reporter === sql.reporters.list) {
     if (await sql.listReported(tx, env, target, said!.version)) return null;

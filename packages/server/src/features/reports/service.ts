@@ -1,100 +1,117 @@
-import type { Clock, Ids, Timers } from '../../platform/clock.ts';
-import { Places } from '../../platform/flow/places.ts';
-import type { Logger } from '../../platform/logging.ts';
-import type { Db } from '../../platform/postgres/db.ts';
-import type { Vault } from '../../platform/secrets.ts';
+import { ApiError } from '@parley/protocol';
+import { listReports } from '../../log/sql/consumers.ts';
 import type { ConversationLog } from '../../log/conversation-log.ts';
+import type { Ids } from '../../platform/clock.ts';
+import type { Consumer } from '../../platform/jobs/outbox.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
+import type { Job } from '../../platform/jobs/sql/jobs.ts';
+import { createWorker } from '../../platform/jobs/worker.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Db, Tx } from '../../platform/postgres/db.ts';
+import type { Vault } from '../../platform/secrets.ts';
 import type { Analytics } from '../analytics/service.ts';
-import type { Environment } from '../context.ts';
-import type { MessageRow } from '../sql/message-reader.ts';
 import { file } from './file.ts';
 import type { Said } from './snapshot.ts';
-import { reporters } from './sql.ts';
-
-declare module '../context.ts' {
-  interface Services {
-    reports: ReportService;
-  }
-}
-
-export type FoundMessage = Said & Pick<MessageRow, 'conv' | 'cid' | 'seq' | 'id' | 'sender'>;
-
-export interface ReportService {
-  /** A word list wants this message reported, as it is given. The sender does not wait for it. */
-  found(env: Environment, message: FoundMessage): void;
-  /** Resolves when nothing waits. */
-  idle(): Promise<void>;
-}
-
-/** How many environments' reports are made at once, and how many of one wait; what comes then is lost, and logged. */
-const bounds = { inAll: 4, ofOne: 1, waiting: 500 };
-const tries = 5;
-/** Milliseconds before another try; twice as long each time. */
-const pauseMs = 200;
+import { conversationId, reporters } from './sql.ts';
 
 /**
- * Makes the reports of word lists behind the sends, those of an environment one after the other. A process that dies loses those that wait; a client
- * whose send was not answered repeats it, and then the report is made.
+ * Makes the reports of word lists. The commit of a message that a list wants reported leaves a row in the outbox with what
+ * was said; it becomes a job in the lane of its environment, and the job ends in the transaction that writes the report. So
+ * a report is made exactly once, whichever process ends when.
  */
+
+export interface ReportService {
+  consumer: Consumer;
+  /** Starts making reports, in processes with the role worker, once the store is ready. */
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/** A lane, which is an environment, makes one report at a time. */
+const queue = { name: 'list_reports', width: 1 };
+const slots = 4;
+/** Milliseconds. */
+const leaseMs = 8_000;
+/** A report that could not be made so often is given up, and logged. */
+const mostClaims = 20;
+
+interface Listed {
+  conv: number;
+  seq: number;
+  sender: number | null;
+  /** JSON, as it came from the outbox. */
+  said: string;
+}
+
+interface Outcome extends Listed {
+  runAt: null;
+  env: number;
+  claims: number;
+}
+
 export function createReportService(options: {
   db: Db;
-  clock: Clock;
-  timers: Timers;
   ids: Ids;
   vault: Vault;
   log: ConversationLog;
   analytics: Analytics;
   logger: Logger;
 }): ReportService {
-  const { db, timers, logger } = options;
-  const places = new Places(bounds);
-  const unmade = new Set<Promise<void>>();
-  const pause = (ms: number): Promise<void> => new Promise((done) => void timers.after(ms, done));
+  const { db, logger } = options;
 
-  async function report(env: number, message: FoundMessage): Promise<void> {
-    const { conv, cid, seq, id, sender, version, text, extras, attachments } = message;
-    await db.tx((tx) =>
-      file({ services: options }, tx, env, {
-        target: { kind: 'message', target: conv, seq, messageId: id, user: sender },
-        said: { version, text, extras, attachments },
-        conversationId: cid,
+  async function report(tx: Tx, { env, conv, seq, sender, claims, ...listed }: Outcome): Promise<void> {
+    const { messageId, ...said } = JSON.parse(listed.said) as Said & { messageId: string };
+    if (claims > mostClaims) return logger.error({ env, messageId }, 'the report of a word list is lost');
+    try {
+      await file({ services: options }, tx, env, {
+        target: { kind: 'message', target: conv, seq, messageId, user: sender },
+        said,
+        conversationId: (await conversationId(tx, env, conv)) ?? null,
         reporter: reporters.list,
         reason: 'list',
         note: null,
-      }),
-    );
-  }
-
-  async function insist(env: number, message: FoundMessage): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await report(env, message);
-      } catch (error) {
-        if (attempt === tries) return logger.error({ err: error, env }, 'the report of a word list is lost');
-        await pause(pauseMs * 2 ** (attempt - 1));
-      }
+      });
+    } catch (error) {
+      // It was deleted for good, or its author erased.
+      if (!(error instanceof ApiError && error.code === 'not_found')) throw error;
     }
   }
 
+  const worker = createWorker<Outcome>({
+    db,
+    logger,
+    queue: queue.name,
+    slots,
+    leaseMs,
+    run: (jobs) => Promise.resolve(jobs.map((job) => Promise.resolve(outcomeOf(job)))),
+    record: async (tx, outcomes) => {
+      for (const outcome of outcomes) await report(tx, outcome);
+    },
+  });
   return {
-    found({ no, settings }, message) {
-      if (settings.disabledFeatures.includes('reports')) return;
-      const { promise: place, resolve } = Promise.withResolvers<void>();
-      const leave = places.enter(no, resolve);
-      if (!leave) {
-        logger.error({ env: no }, 'too many reports of word lists wait: one is lost');
-        return;
-      }
-      const made = place
-        .then(() => insist(no, message))
-        .finally(() => {
-          leave();
-          unmade.delete(made);
-        });
-      unmade.add(made);
+    consumer: {
+      name: 'reports of word lists',
+      bit: listReports,
+      db,
+      take: (tx, rows) =>
+        enqueue(
+          tx,
+          queue,
+          rows.map(({ env, conv, seq, actor, data }) => ({
+            key: env,
+            data: { conv, seq, sender: actor, said: data },
+          })),
+        ),
+      taken: () => worker.wake(),
     },
-    idle: async () => {
-      while (unmade.size > 0) await Promise.all(unmade);
-    },
+    start: () => worker.start(),
+    stop: () => worker.stop(),
   };
 }
+
+const outcomeOf = ({ key, data, claims }: Job): Outcome => ({
+  runAt: null,
+  env: key,
+  claims,
+  ...(data as Listed),
+});

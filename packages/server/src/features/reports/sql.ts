@@ -56,6 +56,15 @@ export async function holdMessage(tx: Tx, env: number, { target, seq }: Target):
   return rows.length > 0;
 }
 
+/** The conversation's present id. */
+export async function conversationId(db: Queryable, env: number, conv: number): Promise<string | undefined> {
+  const [row] = await db.query<{ id: string }>('SELECT id FROM conversations WHERE no = $2 AND env = $1', [
+    env,
+    conv,
+  ]);
+  return row?.id;
+}
+
 /** The open report of this reporter about the target. */
 export async function ownReport(
   tx: Tx,

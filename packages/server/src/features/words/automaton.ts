@@ -1,11 +1,11 @@
 import { masked, wordsOf } from '../fold.ts';
-import type { Word } from '../fold.ts';
+import { Trie } from './trie.ts';
 
 /**
- * Finds the entries of word lists in a text, in time that is linear in the text, however many entries there are: what is
- * done for a word, or for a letter of it, is bounded by the length of an entry. Entries without a star are words, or a trie
- * of words; as many of its nodes are active as the longest entry has words. Entries with a star are found by their
- * beginning, their end, both, or a piece.
+ * Finds the entries of word lists in a text, in time that is linear in the text, however many entries there are. Words and
+ * entries of several words are found by an automaton over words (Aho and Corasick), pieces inside of words by one over
+ * letters; beginnings and ends of words by walks from both sides, which end after the longest entry. Only an entry with
+ * a beginning and an end is looked up for each pair of those that a word has.
  */
 
 export interface WordList {
@@ -15,62 +15,13 @@ export interface WordList {
   entries: readonly string[];
 }
 
-/** In which conversations an entry rejects a text, is masked, or is reported, as bits. */
-interface Meaning {
-  reject: number;
-  mask: number;
-  report: number;
-}
+/** What an entry means, as bits: reject, mask and report, in direct conversations and in groups. */
+const bits = { reject: 1, mask: 4, report: 16 } as const;
 const inDirect = 1;
 const inGroups = 2;
-
-interface Node {
-  next: Map<string, Node>;
-  meaning: Meaning | null;
-}
-const newNode = (): Node => ({ next: new Map(), meaning: null });
-
-interface Piece {
-  id: number;
-  length: number;
-  meaning: Meaning | null;
-}
-
-/** Beginnings, ends or other pieces of words. */
-class Pieces {
-  readonly #found = new Map<string, Piece>();
-  /** Those that there are, for each letter with which a piece begins or, for ends, ends. */
-  readonly #lengths = new Map<number, number[]>();
-  readonly #letter: (piece: string) => number;
-
-  constructor(letter: (piece: string) => number = (piece) => piece.charCodeAt(0)) {
-    this.#letter = letter;
-  }
-
-  at(piece: string): Piece {
-    let found = this.#found.get(piece);
-    if (!found) {
-      this.#found.set(piece, (found = { id: this.#found.size, length: piece.length, meaning: null }));
-      const lengths = this.#lengths.get(this.#letter(piece)) ?? [];
-      if (!lengths.includes(piece.length)) lengths.push(piece.length);
-      this.#lengths.set(this.#letter(piece), lengths);
-    }
-    return found;
-  }
-
-  mean(piece: string, meaning: Meaning): void {
-    const at = this.at(piece);
-    at.meaning = both(at.meaning, meaning);
-  }
-
-  lengths(letter: number): readonly number[] | undefined {
-    return this.#lengths.get(letter);
-  }
-
-  get(piece: string): Piece | undefined {
-    return this.#found.get(piece);
-  }
-}
+/** Of a node of `starts`: a word of an entry ends here. Of `starts` and `ends`: it is half of a pair. */
+const isWord = 64;
+const isHalf = 128;
 
 export interface Found {
   reject: boolean;
@@ -99,105 +50,209 @@ export function entryProblem(entry: string): string | null {
   return typeof pieces === 'string' ? pieces : null;
 }
 
-export class Automaton {
-  readonly #phrases = newNode();
-  readonly #beginnings = new Pieces();
-  readonly #ends = new Pieces((piece) => piece.charCodeAt(piece.length - 1));
-  /** A beginning and an end. */
-  readonly #pairs = new Map<string, Meaning>();
-  readonly #inside = new Pieces();
-  #stars = false;
+/** An entry as it is compared. */
+interface Entry {
+  pieces: readonly string[];
+  stars: boolean;
+  meaning: number;
+}
 
-  constructor(lists: readonly WordList[]) {
-    for (const list of lists) {
-      const places = list.conversations === 'all' ? inDirect | inGroups : inGroups;
-      const meaning = { ...nothing, [list.action]: places };
-      for (const entry of list.entries) this.#add(entry, meaning);
+/** Letters that are folded, and nodes that are made or linked, before the event loop has its turn. */
+const sliceSize = 1_000;
+
+export class Automaton {
+  /** Words of entries, and beginnings of words. */
+  readonly #starts: Trie;
+  /** Ends of words, read backwards. */
+  readonly #ends: Trie;
+  /** A beginning and an end: two steps, by their nodes. */
+  readonly #pairs: Trie;
+  /** For each beginning in `pairs`: bits for the lengths of its ends, so that most that do not fit cost nothing. */
+  readonly #lengths: Int32Array;
+  readonly #inside: Trie;
+  /** Entries without a star: a step is a word, by its node in `starts`. */
+  readonly #phrases: Trie;
+  /** For each node of `phrases`: how many of the last words are masked, in direct conversations and in groups. */
+  readonly #masks: readonly [Uint8Array, Uint8Array];
+  /** What a pair can mean. */
+  #pairsMean = 0;
+
+  private constructor(entries: readonly Entry[]) {
+    const most = { starts: 0, ends: 0, pairs: 0, inside: 0, phrases: 0 };
+    for (const { pieces, stars } of entries) {
+      const [first = '', middle = '', last] = pieces;
+      if (!stars) {
+        most.phrases += pieces.length;
+        for (const word of pieces) most.starts += word.length;
+      } else if (last !== undefined) most.inside += middle.length;
+      else {
+        most.starts += first.length;
+        most.ends += middle.length;
+        most.pairs += 2;
+      }
     }
+    this.#starts = new Trie(most.starts);
+    this.#ends = new Trie(most.ends);
+    this.#pairs = new Trie(most.pairs);
+    this.#lengths = new Int32Array(most.pairs + 1);
+    this.#inside = new Trie(most.inside);
+    this.#phrases = new Trie(most.phrases);
+    this.#masks = [new Uint8Array(most.phrases + 1), new Uint8Array(most.phrases + 1)];
   }
 
-  #add(entry: string, meaning: Meaning): void {
-    const pieces = piecesOf(entry);
-    if (typeof pieces === 'string') return;
-    if (!entry.includes('*')) {
-      let node = this.#phrases;
-      for (const word of pieces) {
-        let next = node.next.get(word);
-        if (!next) node.next.set(word, (next = newNode()));
-        node = next;
+  /**
+   * Builds it in slices, because thousands of entries take many milliseconds.
+   * @param pause called between two slices.
+   */
+  static async build(
+    lists: readonly WordList[],
+    pause: () => Promise<void> = () => new Promise((resolve) => void setImmediate(resolve)),
+  ): Promise<Automaton> {
+    let done = 0;
+    const isFull = (steps: number): boolean => (done += steps) >= sliceSize && (done = 0) === 0;
+    const entries: Entry[] = [];
+    for (const list of lists) {
+      const meaning = bits[list.action] * (list.conversations === 'all' ? inDirect | inGroups : inGroups);
+      for (const entry of list.entries) {
+        const pieces = piecesOf(entry);
+        if (typeof pieces !== 'string') entries.push({ pieces, stars: entry.includes('*'), meaning });
+        if (isFull(entry.length)) await pause();
       }
-      node.meaning = both(node.meaning, meaning);
+    }
+    const made = new Automaton(entries);
+    for (const entry of entries) {
+      made.#add(entry);
+      if (isFull(entry.pieces.reduce((all, piece) => all + piece.length, 0))) await pause();
+    }
+    for (const _ of made.#link()) if (isFull(1)) await pause();
+    return made;
+  }
+
+  #add({ pieces, stars, meaning }: Entry): void {
+    if (!stars) {
+      let node = 0;
+      for (const word of pieces) {
+        const end = path(this.#starts, word);
+        this.#starts.marks[end]! |= isWord;
+        node = this.#phrases.add(node, end);
+      }
+      this.#phrases.marks[node]! |= meaning;
       return;
     }
     const [first, middle, last] = pieces as [string, string, string?];
-    this.#stars = true;
-    if (last !== undefined) this.#inside.mean(middle, meaning);
-    else if (middle === '') this.#beginnings.mean(first, meaning);
-    else if (first === '') this.#ends.mean(middle, meaning);
+    if (last !== undefined) this.#inside.marks[path(this.#inside, middle)]! |= meaning;
+    else if (middle === '') this.#starts.marks[path(this.#starts, first)]! |= meaning;
     else {
-      const key = `${this.#beginnings.at(first).id} ${this.#ends.at(middle).id}`;
-      this.#pairs.set(key, both(this.#pairs.get(key), meaning));
+      const end = path(this.#ends, backwards(middle));
+      if (first === '') this.#ends.marks[end]! |= meaning;
+      else {
+        const start = path(this.#starts, first);
+        this.#starts.marks[start]! |= isHalf;
+        this.#ends.marks[end]! |= isHalf;
+        const half = this.#pairs.add(0, start);
+        this.#lengths[half]! |= bitOf(middle.length);
+        this.#pairs.marks[this.#pairs.add(half, end)]! |= meaning;
+        this.#pairsMean |= meaning;
+      }
     }
+  }
+
+  /** What ends at a node means what each of its own ends means, too. */
+  *#link(): Generator<void> {
+    const { marks } = this.#inside;
+    yield* this.#inside.link((node, fail) => (marks[node]! |= marks[fail]!));
+    const phrases = this.#phrases;
+    yield* phrases.link((node, fail) => {
+      for (const [i, mask] of this.#masks.entries())
+        mask[node] = (phrases.marks[node]! & (bits.mask << i)) === 0 ? mask[fail]! : phrases.depth(node);
+      phrases.marks[node]! |= phrases.marks[fail]!;
+    });
   }
 
   /** @param direct whether the text is for a direct conversation. */
   find(text: string, direct: boolean): Found {
     const here = direct ? inDirect : inGroups;
+    const masks = this.#masks[direct ? 0 : 1];
     const words = wordsOf(text);
-    const hidden = new Set<Word>();
+    /** At each word, how many more maskings begin than have ended before it. */
+    let hidden: Int32Array | undefined;
+    const hide = (from: number, to: number): void => {
+      hidden ??= new Int32Array(words.length + 1);
+      hidden[from]!++;
+      hidden[to]!--;
+    };
     let report = false;
-    /** Entries of several words that are under way, and the word with which each began. */
-    let active: { node: Node; from: number }[] = [];
+    let phrase = 0;
     for (let i = 0; i < words.length; i++) {
-      const word = words[i]!;
-      const going: typeof active = [];
-      for (let k = active.length; k >= 0; k--) {
-        const { node, from } = active[k] ?? { node: this.#phrases, from: i };
-        const next = node.next.get(word.folded);
-        if (!next) continue;
-        if (next.next.size > 0) going.push({ node: next, from });
-        if (!next.meaning) continue;
-        if (next.meaning.reject & here) return { reject: true, report, text };
-        report ||= (next.meaning.report & here) !== 0;
-        if (next.meaning.mask & here) for (let at = from; at <= i; at++) hidden.add(words[at]!);
-      }
-      active = going;
-      if (!this.#stars) continue;
-      const { reject, mask, report: told } = this.#inWord(word.folded);
-      if (reject & here) return { reject: true, report, text };
-      report ||= (told & here) !== 0;
-      if (mask & here) hidden.add(word);
+      const { found, node } = this.#inWord(words[i]!.folded, here);
+      phrase = node === 0 ? 0 : this.#phrases.next(phrase, node);
+      const means = found | this.#phrases.marks[phrase]!;
+      if (means & (bits.reject * here)) return { reject: true, report, text };
+      report ||= (means & (bits.report * here)) !== 0;
+      if (masks[phrase]! > 0) hide(i + 1 - masks[phrase]!, i + 1);
+      if (found & (bits.mask * here)) hide(i, i + 1);
     }
-    return { reject: false, report, text: hidden.size === 0 ? text : masked(text, [...hidden]) };
+    if (!hidden) return { reject: false, report, text };
+    let depth = 0;
+    const stars = words.filter((_, i) => (depth += hidden![i]!) > 0);
+    return { reject: false, report, text: masked(text, stars) };
   }
 
-  /** What entries with a star find in the word. */
-  #inWord(word: string): Meaning {
-    let all = nothing;
-    const meet = (meaning: Meaning | null | undefined): void => {
-      if (meaning) all = both(all, meaning);
-    };
-    const begun: Piece[] = [];
-    for (const length of this.#beginnings.lengths(word.charCodeAt(0)) ?? none) {
-      const piece = length <= word.length ? this.#beginnings.get(word.slice(0, length)) : undefined;
-      if (piece) begun.push(piece);
-      meet(piece?.meaning);
+  /** What entries with a star find in the word, and its node in `starts` if it is a word of an entry. */
+  #inWord(word: string, here: number): { found: number; node: number } {
+    const { length } = word;
+    let found = 0;
+    let node = 0;
+    let read = 0;
+    let begun: number[] | undefined;
+    for (; read < length; read++) {
+      const next = this.#starts.child(node, word.charCodeAt(read));
+      if (next === 0) break;
+      node = next;
+      found |= this.#starts.marks[node]!;
+      if (this.#starts.marks[node]! & isHalf) (begun ??= []).push(read + 1, this.#pairs.child(0, node));
     }
-    for (const length of this.#ends.lengths(word.charCodeAt(word.length - 1)) ?? none) {
-      const piece = length <= word.length ? this.#ends.get(word.slice(-length)) : undefined;
-      if (!piece) continue;
-      meet(piece.meaning);
-      for (const { id, length: before } of begun)
-        if (before + length <= word.length) meet(this.#pairs.get(`${id} ${piece.id}`));
+    if (read < length || (this.#starts.marks[node]! & isWord) === 0) node = 0;
+    if (!this.#ends.empty) found |= this.#atEnd(word, begun, here);
+    if (!this.#inside.empty)
+      for (let at = 0, inside = 0; at < length; at++) {
+        inside = this.#inside.next(inside, word.charCodeAt(at));
+        found |= this.#inside.marks[inside]!;
+      }
+    return { found, node };
+  }
+
+  /** What entries with an end find in the word. @param begun length and node in `pairs` of each beginning that it has, short ones first. */
+  #atEnd(word: string, begun: readonly number[] | undefined, here: number): number {
+    const { length } = word;
+    let found = 0;
+    /** All that pairs can still say here. */
+    const most = this.#pairsMean & ((bits.reject | bits.mask | bits.report) * here);
+    let fitting = 0;
+    if (begun) for (let i = 1; i < begun.length; i += 2) fitting |= this.#lengths[begun[i]!]!;
+    for (let read = 1, node = 0; read <= length; read++) {
+      node = this.#ends.child(node, word.charCodeAt(length - read));
+      if (node === 0) break;
+      const mark = this.#ends.marks[node]!;
+      found |= mark;
+      if (!begun || (mark & isHalf) === 0 || (fitting & bitOf(read)) === 0) continue;
+      for (let i = 0; i < begun.length; i += 2) {
+        if ((found & most) === most || begun[i]! + read > length) break;
+        const half = begun[i + 1]!;
+        if (this.#lengths[half]! & bitOf(read)) found |= this.#pairs.marks[this.#pairs.child(half, node)]!;
+      }
     }
-    for (let from = 0; from < word.length; from++)
-      for (const length of this.#inside.lengths(word.charCodeAt(from)) ?? none)
-        if (from + length <= word.length) meet(this.#inside.get(word.slice(from, from + length))?.meaning);
-    return all;
+    return found;
   }
 }
 
-const nothing: Meaning = { reject: 0, mask: 0, report: 0 };
-const none: readonly number[] = [];
-const both = (a: Meaning | null | undefined, b: Meaning): Meaning =>
-  a ? { reject: a.reject | b.reject, mask: a.mask | b.mask, report: a.report | b.report } : b;
+const bitOf = (length: number): number => 1 << (length & 31);
+
+/** The node of these letters, made if need be. */
+function path(trie: Trie, letters: string): number {
+  let node = 0;
+  for (let i = 0; i < letters.length; i++) node = trie.add(node, letters.charCodeAt(i));
+  return node;
+}
+
+const backwards = (letters: string): string => letters.split('').reverse().join('');

@@ -12,6 +12,10 @@ export function rejected(ctx: Context, message: string): ApiError {
   return new ApiError('message_rejected', { message });
 }
 
+/** Whether word lists report. */
+export const reportsOn = ({ settings }: Context['env']): boolean =>
+  !settings.disabledFeatures.includes('reports');
+
 export const badWords = 'The message has words that are not allowed here.';
 
 export const isDirect = (conversationId: string): boolean =>

@@ -17,10 +17,13 @@ export interface WordService {
 /** Environments whose lists are kept ready, those used last. An automaton has a few MB at most. */
 const mostKept = 100;
 
-/** Builds an automaton once for each version of an environment's lists. */
+/**
+ * Builds an automaton once for each version of an environment's lists, in slices. Whoever sends meanwhile waits for it, so nothing
+ * passes unseen; all others go on.
+ */
 export function createWordService(db: Queryable): WordService {
   const kept = new Map<number, { version: number; automaton: Promise<Automaton> }>();
-  const build = async (env: number): Promise<Automaton> => new Automaton(await allLists(db, env));
+  const build = async (env: number): Promise<Automaton> => Automaton.build(await allLists(db, env));
   return {
     of({ no, words: version }) {
       if (version === 0) return null;

@@ -27,6 +27,8 @@ export interface NewMessage {
   thread?: number;
   /** JSON of what extensions keep with a message. */
   extras?: string;
+  /** A word list wants it reported. */
+  reported?: boolean;
 }
 
 export type Appended =
@@ -97,7 +99,7 @@ export async function appendBatch(
 }
 
 const appendSql = `SELECT convs, seqs, at, verdicts, originals, attached, noted
-  FROM append_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`;
+  FROM append_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`;
 
 async function append(
   db: Queryable,
@@ -136,6 +138,7 @@ async function append(
     unlessEmpty(items.map((i) => i.attachments)),
     items.some((i) => i.thread !== undefined) ? bigintArray(items.map((i) => i.thread ?? null)) : null,
     unlessEmpty(items.map((i) => i.extras ?? null)),
+    items.some((i) => i.reported) ? booleanArray(items.map((i) => i.reported ?? false)) : null,
     waitMs,
   ]);
   const { verdicts, originals, attached } = row!;

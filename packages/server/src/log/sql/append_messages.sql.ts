@@ -22,6 +22,7 @@ CREATE OR REPLACE FUNCTION append_messages(
   p_sender bigint[], p_own boolean[], p_cmid text[], p_id text[], p_text text[],
   p_reply text[], p_meta text[], p_files text[], -- null if no message has any; files: JSON arrays of attachment ids
   p_thread bigint[], p_extras text[],            -- null if all messages are plain
+  p_reported boolean[],                          -- whether a word list wants it reported; null if none does
   p_wait_ms int,                 -- milliseconds to wait for locked conversations; null: no wait
   OUT convs text, OUT seqs text, -- for each conversation: its number, and its last seq before
   OUT at bigint,                 -- milliseconds since the epoch
@@ -57,7 +58,7 @@ DECLARE
   silence timestamptz;
   original bigint;
 BEGIN
-  IF total = 1 AND p_files IS NULL AND p_thread IS NULL AND p_extras IS NULL AND p_wait_ms IS NULL THEN
+  IF total = 1 AND p_files IS NULL AND p_thread IS NULL AND p_extras IS NULL AND p_reported IS NULL AND p_wait_ms IS NULL THEN
     SELECT c.ctid, c.no, c.last_seq, c.message_count, c.last_activity_step, c.flags
       INTO conv_tid, conv_no, conv_last, conv_count, conv_step, conv_flags FROM conversations c
       WHERE c.id = c_id[1] AND c.env = c_env[1] AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED;
@@ -169,7 +170,7 @@ BEGIN
   END IF;
 
   IF verdicts IS NULL OR num_nulls(VARIADIC verdicts) > 0 THEN
-    noted := tell_of_messages(listening, c_env, nos, lasts, p_conv, p_rank, p_sender, p_id, p_text, p_reply, p_meta, p_files, p_extras, verdicts, ts);
+    noted := tell_of_messages(listening, c_env, nos, lasts, p_conv, p_rank, p_sender, p_id, p_text, p_reply, p_meta, p_files, p_extras, p_reported, attached, verdicts, ts);
   END IF;
   IF step > ANY (steps) THEN
     PERFORM renew_members(c_env[k.c], nos[k.c], step)

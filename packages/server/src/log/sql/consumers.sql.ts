@@ -24,7 +24,7 @@ export const sql = `
 -- Called by append_messages with its own arrays; a message with a verdict was not written. noted: the outbox has new rows.
 CREATE OR REPLACE FUNCTION tell_of_messages(
   listening int, c_env int[], c_no bigint[], c_last bigint[], p_conv int[], p_rank int[], p_sender bigint[], p_id text[],
-  p_text text[], p_reply text[], p_meta text[], p_files text[], p_extras text[], verdicts text[], p_at timestamptz, OUT noted boolean
+  p_text text[], p_reply text[], p_meta text[], p_files text[], p_extras text[], p_reported boolean[], attached text[], verdicts text[], p_at timestamptz, OUT noted boolean
 ) LANGUAGE plpgsql AS $$
 BEGIN
   noted := false;

@@ -25,6 +25,9 @@ export interface LogConsumer {
   reads?: (rows: string, bit: number) => string;
 }
 
+/** The `consumer` of rows in the outbox that no environment switches on: what word lists want reported. */
+export const listReports = 16;
+
 /** The id of the event is that of the message: one message has one message.created. */
 const messagesInOutbox = (rows: string, bit: number): string =>
   `INSERT INTO outbox (consumer, id, env, type, conv, seq, message, actor, created_at, due_at)
@@ -73,6 +76,16 @@ export const consumers = {
       () => `PERFORM note_mentions(c_env[p_conv[i]], c_no[p_conv[i]], c_last[p_conv[i]] + p_rank[i], p_sender[i], p_at, w.users)
       FROM generate_series(1, cardinality(p_id)) i, LATERAL (SELECT mentioned_users(p_extras[i]) AS users) w
       WHERE verdicts[i] IS NULL AND w.users IS NOT NULL`,
+  },
+  /** What the message says as it is sent: an edit or a deletion may come before the report is made (features/reports). */
+  listReports: {
+    when: 'p_reported IS NOT NULL',
+    outbox: true,
+    messages:
+      () => `INSERT INTO outbox (consumer, id, env, type, conv, seq, message, actor, data, created_at, due_at)
+      SELECT ${listReports}, make_id('evt_', p_at), c_env[p_conv[i]], 'message.listed', c_no[p_conv[i]], c_last[p_conv[i]] + p_rank[i], c_last[p_conv[i]] + p_rank[i], p_sender[i],
+        json_build_object('messageId', p_id[i], 'version', 1, 'text', p_text[i], 'extras', p_extras[i], 'attachments', attached[i]), p_at, p_at
+      FROM generate_series(1, cardinality(p_id)) i WHERE verdicts[i] IS NULL AND p_reported[i]`,
   },
   /** Attachments belong to the message that names them from now on. */
   attachments: {

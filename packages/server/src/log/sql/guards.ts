@@ -13,3 +13,6 @@ export const guards = {
 
 /** All of them. */
 export const guarded: number = Object.values(guards).reduce((all, bit) => all | bit, 0);
+
+/** Where one of these is set, not every member may type (presence#typing-limits). */
+export const typingLimits: number = guards.blockedPair | guards.posting;

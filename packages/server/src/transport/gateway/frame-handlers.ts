@@ -25,7 +25,7 @@ import type { Hub } from '../../realtime/hub.ts';
 import { bindOperationFrames } from './operation-frames.ts';
 import type { Presence } from '../../realtime/presence.ts';
 import type { Session } from './session.ts';
-import type { TypingThrottle } from '../../realtime/typing.ts';
+import type { Typing } from '../../realtime/typing.ts';
 
 /** What each client frame does. Frames that run an operation are bound from the table; those of the socket alone are here. */
 
@@ -38,7 +38,7 @@ export interface FrameHandlerOptions {
   turns: OperationTurns;
   hub: Hub;
   presence: Presence;
-  typing: TypingThrottle;
+  typing: Typing;
   delivery: Delivery;
 }
 
@@ -131,12 +131,19 @@ export function createFrameHandlers(
     typing: (session, { cid, state }) => {
       const user = session.user!;
       if (!hub.isMember(user, cid)) throw new ApiError('not_member');
-      if (hub.isQuiet(cid) || !typing.allows(cid, user.no, state)) return;
-      hub.ephemeral.relay(
-        cid,
-        `{"t":"typing","d":${JSON.stringify({ cid, userId: user.id, state })}}`,
-        user.no,
-      );
+      const relay = (): void =>
+        hub.ephemeral.relay(
+          cid,
+          `{"t":"typing","d":${JSON.stringify({ cid, userId: user.id, state })}}`,
+          user.no,
+        );
+      const asks = hub.mayNotType(user, cid);
+      if (!typing.allows(cid, user.no, state, asks)) return;
+      if (asks && state === 'start')
+        void typing
+          .permits({ env: user.env, cid, user: user.no })
+          .then((permitted) => permitted && hub.isMember(user, cid) && relay());
+      else relay();
     },
     delivered: (session, { items }) => delivery.add(session, items),
     hb: () => undefined,

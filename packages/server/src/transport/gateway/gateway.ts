@@ -6,6 +6,7 @@ import type { SocketHistory } from '../../features/live/history.ts';
 import type { Recorder } from '../../features/logs/recorder.ts';
 import { channels } from '../../features/node-bus.ts';
 import type { NodeBus } from '../../features/node-bus.ts';
+import { mayType } from '../../features/presence/sql.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Timers } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
@@ -32,7 +33,7 @@ import { silentBounds } from './sessions.ts';
 import type { Sessions, SilentBounds } from './sessions.ts';
 import { CredentialRecheck } from './credential-recheck.ts';
 import type { Tracing } from '../../realtime/tracing.ts';
-import { TypingThrottle } from '../../realtime/typing.ts';
+import { Typing } from '../../realtime/typing.ts';
 import { pushFrame } from '../../realtime/wire.ts';
 import type { Writer } from './writer.ts';
 
@@ -136,7 +137,11 @@ export class Gateway {
       acked: ({ user }, ms) => tally.ack(user!.env, ms),
       confirmed: ({ user }, about) => options.sockets.confirmed({ env: user!.env, user: user!.no, about }),
       broken: ({ user }) => user && tally.add(user.env, 'errors'),
-      run: createFrameHandlers({ ...options, typing: new TypingThrottle(now), delivery: this.#delivery }),
+      run: createFrameHandlers({
+        ...options,
+        typing: new Typing(now, (typists) => mayType(options.db, typists)),
+        delivery: this.#delivery,
+      }),
     });
     this.#opening = new Opening({
       clock,

@@ -21,10 +21,16 @@ export function createSignals(options: {
   };
   const closeSession = (session: string): void => sessions.loggedIn.get(session)?.close(4001);
   const block = ({ user, other, cid, blocked }: NodeMessages['block']): void => {
-    hub.setQuiet(cid, blocked);
-    if (blocked) presence.watching.drop(other, user);
+    if (!blocked) return;
+    hub.limit(cid);
+    presence.watching.drop(other, user);
+  };
+  const silence = (no: number): void => {
+    const user = hub.users.get(no);
+    if (user) user.silenced = true;
   };
   bus.on('block', block);
+  bus.on('silence', (_, user) => silence(Number(user)));
   bus.on('userOut', (code, user) => closeUser(Number(user), code));
   bus.on('sessionOut', closeSession);
   bus.on('receipt', (receipt) => receipts.heard(receipt));
@@ -41,6 +47,10 @@ export function createSignals(options: {
       block(pair);
       const { user, other } = pair;
       bus.publish('block', pair, channels.user(user), channels.user(other), channels.watchersOf(user));
+    },
+    silenced: (user) => {
+      silence(user);
+      bus.publish('silence', '', channels.user(user));
     },
     receipt: (mark) => receipts.add(mark),
   };

@@ -121,14 +121,16 @@ BEGIN
   LOOP
     verdict := NULL;
     r := NULL;
+    -- The locks keep a member from being removed or erased before the commit: an erasure changes users.id, which is a key. A block locks its
+    -- two members for update once it has set the flag: it waits for reactions that have not seen the flag, and all others see it, because
+    -- they read it after this.
+    SELECT coalesce(array_agg(k.usr), '{}'), array_agg(k.silenced) INTO people, silences
+      FROM (SELECT DISTINCT p_usr[o] AS usr FROM unnest(g.items) o ORDER BY 1) w, LATERAL (
+        SELECT b.usr, greatest(b.silenced_until, u.silenced_until) AS silenced FROM ${member('g', 'w.usr')} FOR KEY SHARE OF b, u SKIP LOCKED) k;
     SELECT x.id IS NULL AS cold, x.deleted_at IS NOT NULL OR x.hard AS gone, c.flags INTO m FROM conversations c, LATERAL (
       SELECT * FROM messages WHERE conv = g.conv AND seq = g.message AND env = g.env LIMIT 1
     ) x WHERE c.no = g.conv AND c.env = g.env AND c.deleted_at IS NULL;
     IF NOT FOUND OR m.gone THEN verdict := 'not_found'; ELSIF m.cold THEN verdict := 'cold'; END IF;
-    -- The locks keep a member from being removed or erased before the commit: an erasure changes users.id, which is a key.
-    SELECT coalesce(array_agg(k.usr), '{}'), array_agg(k.silenced) INTO people, silences
-      FROM (SELECT DISTINCT p_usr[o] AS usr FROM unnest(g.items) o ORDER BY 1) w, LATERAL (
-        SELECT b.usr, greatest(b.silenced_until, u.silenced_until) AS silenced FROM ${member('g', 'w.usr')} FOR KEY SHARE OF b, u SKIP LOCKED) k;
     closed := coalesce(m.flags & ${guards.blockedPair} <> 0, false);
     bare := coalesce(m.flags & ${flags.noReactions} <> 0, false);
     wants := EXISTS (SELECT 1 FROM unnest(g.items) o WHERE p_on[o] AND p_usr[o] = ANY (people)

@@ -30,12 +30,20 @@ export interface NewOutboxRow {
   sealed?: Buffer;
 }
 
-/** Writes a row for a consumer, if it listens, about something that is no event of a conversation. */
-export async function emit(tx: Queryable, consumer: number, row: NewOutboxRow): Promise<void> {
+/**
+ * Writes a row for a consumer, if it listens, about something that is no event of a conversation.
+ * @param always the consumer listens to every environment.
+ */
+export async function emit(
+  tx: Queryable,
+  consumer: number,
+  row: NewOutboxRow,
+  always = false,
+): Promise<void> {
   await tx.query(
     `INSERT INTO outbox (consumer, id, env, type, conv, seq, message, users, actor, data, sealed, created_at, due_at)
      SELECT $10::int, make_id('evt_', t), $1, $2, $3, $4, $5, $6, $7, $8, $9, t, t
-     FROM environments, (SELECT clock_timestamp() AS t) x WHERE no = $1 AND listeners & $10::int <> 0`,
+     FROM environments, (SELECT clock_timestamp() AS t) x WHERE no = $1 AND ($11 OR listeners & $10::int <> 0)`,
     [
       row.env,
       row.type,
@@ -47,6 +55,7 @@ export async function emit(tx: Queryable, consumer: number, row: NewOutboxRow): 
       row.data === undefined ? null : JSON.stringify(row.data),
       row.sealed ?? null,
       consumer,
+      always,
     ],
   );
 }
