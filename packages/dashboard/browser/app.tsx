@@ -5,13 +5,13 @@ import { Link, Redirect, Route, Switch, useParams } from 'wouter';
 import { areas } from './areas.ts';
 import type { Session } from './api/session.ts';
 import { useSession } from './api/session.ts';
-import { ReauthDialog } from './api/reauth.tsx';
-import { SignIn } from './pages/sign-in.tsx';
+import { Reauth } from './api/reauth.tsx';
 import { Shell } from './shell.tsx';
 import { Card } from './ui/card.tsx';
 import { Empty, Loading } from './ui/states.tsx';
 
 const NewEnvironment = lazy(() => import('./pages/new-environment.tsx'));
+const SignIn = lazy(() => import('./pages/sign-in.tsx'));
 const Linked = lazy(() => import('./pages/links.tsx'));
 
 /** Which screen an address shows. Whoever is not signed in sees the sign-in page at that same address. */
@@ -44,7 +44,7 @@ function SignedIn(): ReactNode {
   return (
     <>
       <Screens session={session.data} />
-      <ReauthDialog />
+      <Reauth />
     </>
   );
 }

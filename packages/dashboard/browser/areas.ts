@@ -20,6 +20,7 @@ import WebhooksIcon from 'lucide-react/icons/webhook';
 import type { LucideIcon } from 'lucide-react/types';
 import { lazy } from 'react';
 import type { ComponentType, LazyExoticComponent } from 'react';
+import type { CallName } from './api/call.ts';
 
 /** The menu and the addresses: adding an area is one entry here and its file in pages/. */
 export interface Area {
@@ -32,16 +33,33 @@ export interface Area {
   /** Heading of the menu under which it stands; null: it is not in the menu. */
   group: string | null;
   page: LazyExoticComponent<ComponentType>;
+  /** Fetches the page before it is shown. */
+  load: () => Promise<unknown>;
+  /** What it asks for at first, whatever its address says: asked for while the page is on its way. */
+  first?: readonly CallName[];
 }
 
 type Load = () => Promise<{ default: ComponentType }>;
+
+/** As `lazy`; a page that was fetched before is there at once, not a moment later. */
+function later(load: Load): Pick<Area, 'page' | 'load'> {
+  let module: Awaited<ReturnType<Load>> | undefined;
+  const at = { then: (done: (value: typeof module) => void) => done(module) } as ReturnType<Load>;
+  return {
+    page: lazy(() => (module ? at : load())),
+    load: async () => {
+      module = await load();
+    },
+  };
+}
+
 const area = (group: string, path: string, title: string, icon: LucideIcon, load: Load): Area => ({
   group,
   path,
   title,
   icon,
   everywhere: false,
-  page: lazy(load),
+  ...later(load),
 });
 
 export const areas: readonly Area[] = [
@@ -51,9 +69,12 @@ export const areas: readonly Area[] = [
     icon: PersonIcon,
     everywhere: true,
     group: null,
-    page: lazy(() => import('./pages/account.tsx')),
+    ...later(() => import('./pages/account.tsx')),
   },
-  area('', '', 'Overview', HouseIcon, () => import('./pages/overview.tsx')),
+  {
+    ...area('', '', 'Overview', HouseIcon, () => import('./pages/overview.tsx')),
+    first: ['overview.get', 'storage.get'],
+  },
   area('Explore', '/users', 'Users', UsersIcon, () => import('./pages/users.tsx')),
   area(
     'Explore',
@@ -78,3 +99,13 @@ export const areas: readonly Area[] = [
   area('Manage', '/team', 'Team', TeamIcon, () => import('./pages/team.tsx')),
   area('Manage', '/settings', 'Settings', SettingsIcon, () => import('./pages/settings.tsx')),
 ];
+
+/** The area at a location below /dashboard. */
+export function areaOf(location: string, env: string | null): Area | undefined {
+  const path = env === null ? location : location.slice(env.length + 1);
+  return areas.find(({ path: own, everywhere }) =>
+    own === ''
+      ? env !== null && path === ''
+      : (env === null) === everywhere && `${path}/`.startsWith(`${own}/`),
+  );
+}

@@ -15,6 +15,7 @@ import { StrictMode, useLayoutEffect } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Router } from 'wouter';
 import { App } from './app.tsx';
+import { begin } from './begin.ts';
 import { createQueryClient } from './api/session.ts';
 import { theme, variables } from './theme.ts';
 
@@ -36,6 +37,10 @@ function TokenTheme(): null {
   return null;
 }
 
+const base = '/dashboard';
+const client = createQueryClient();
+await begin(client, base);
+
 createRoot(document.getElementById('app')!).render(
   <StrictMode>
     <MantineProvider
@@ -45,8 +50,8 @@ createRoot(document.getElementById('app')!).render(
       getStyleNonce={() => nonce}
     >
       <TokenTheme />
-      <QueryClientProvider client={createQueryClient()}>
-        <Router base="/dashboard">
+      <QueryClientProvider client={client}>
+        <Router base={base}>
           <App />
         </Router>
       </QueryClientProvider>

@@ -9,7 +9,7 @@ import { Link, useLocation } from 'wouter';
 import type { Session } from './api/session.ts';
 import { useAway } from './api/away.ts';
 import type { Area } from './areas.ts';
-import { areas } from './areas.ts';
+import { areaOf, areas } from './areas.ts';
 import { AccountMenu } from './ui/account-menu.tsx';
 import { BarSlot } from './ui/bar.tsx';
 import { Boundary } from './ui/boundary.tsx';
@@ -113,15 +113,6 @@ function Where(props: { area: Area | undefined; env: string | null; location: st
         <Link href={root}>← {area!.title}</Link>
       )}
     </span>
-  );
-}
-
-function areaOf(location: string, env: string | null): Area | undefined {
-  const path = env === null ? location : location.slice(env.length + 1);
-  return areas.find(({ path: own, everywhere }) =>
-    own === ''
-      ? env !== null && path === ''
-      : (env === null) === everywhere && `${path}/`.startsWith(`${own}/`),
   );
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { answerWith, createLoader } from '@parley/pages';
-import type { Answer } from '@parley/pages';
+import type { Answer, Files } from '@parley/pages';
 
 /** Serves the web app under /dashboard: one page for every address of the app, and its hashed assets. */
 
@@ -24,7 +24,7 @@ export const dashboardApp = {
   /** @param asked the path of the address, at or below `path`. */
   answer: async (asked: string, acceptEncoding: string): Promise<Answer> => {
     const files = await load();
-    if (!asked.startsWith(assetPath)) return page([...files.keys()]);
+    if (!asked.startsWith(assetPath)) return page(files, asked);
     const name = asked.slice(assetPath.length);
     return answerWith(name, files.get(name), acceptEncoding);
   },
@@ -33,10 +33,43 @@ export const dashboardApp = {
 /** The mark, redrawn on 16 units. */
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><style>.s{fill:#0F6B4F}.h{fill:#E8752F}@media (prefers-color-scheme:dark){.s{fill:#57D0A3}.h{fill:#F5A268}}</style><path class="s" fill-rule="evenodd" d="M8.5 0a5.5 5.5 0 0 1 0 11H2V6.5A6.5 6.5 0 0 1 8.5 0Zm0 3.25a2.25 2.25 0 1 0 0 4.5 2.25 2.25 0 0 0 0-4.5Z"/><path class="h" d="M2 12h5a4 4 0 0 1-4 4H2Z"/></svg>`;
 
-function page(names: string[]): Answer {
+/** What a script imports first, by its name. A name has the hash of its content, so this never changes. */
+const known = new Map<string, string[]>();
+function importsOf(files: Files, name: string): string[] {
+  let imports = known.get(name);
+  if (!imports) {
+    const text = files.get(name)!.bodies.identity.toString();
+    const named = [...text.matchAll(/(?:from|import)"\.\/([^"]+)"/g)].map(([, imported]) => imported!);
+    // A text in the script may look like an import.
+    imports = named.filter((imported) => files.has(imported));
+    known.set(name, imports);
+  }
+  return imports;
+}
+
+/**
+ * The scripts that a page needs at once, so that the browser asks for all of them together: the entry, the file of pages/ that the
+ * address names, and what these import.
+ */
+function scriptsOf(files: Files, entry: string, asked: string): Set<string> {
+  const pageOf = (name: string | undefined): string | undefined =>
+    [...files.keys()].find((file) => file.endsWith('.js') && file.slice(0, file.lastIndexOf('-')) === name);
+  // After the environment's id; account and the like stand in its place.
+  const [first, second] = asked.slice(path.length + 1).split('/');
+  const scripts = new Set([entry, pageOf(second) ?? pageOf(first) ?? pageOf('overview')!]);
+  // A set is walked to its end, also through what was added on the way.
+  for (const script of scripts) for (const imported of importsOf(files, script)) scripts.add(imported);
+  return scripts;
+}
+
+function page(files: Files, asked: string): Answer {
   const nonce = randomBytes(16).toString('base64');
+  const names = [...files.keys()];
   const named = (pattern: RegExp): string[] => names.filter((name) => pattern.test(name));
   const [script] = named(/^main-.*\.js$/);
+  const scripts = [...scriptsOf(files, script!, asked)]
+    .map((name) => `<link rel="modulepreload" href="${assetPath}${name}" nonce="${nonce}">`)
+    .join('');
   // The font that every page shows.
   const fonts = named(/^geist-latin-wght-normal-.*\.woff2$/)
     .map((name) => `<link rel="preload" as="font" type="font/woff2" href="${assetPath}${name}" crossorigin>`)
@@ -65,7 +98,8 @@ function page(names: string[]): Answer {
 <meta name="color-scheme" content="light dark">
 <title>Parley</title>
 <link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}">
-${fonts}${styles}
+${styles}${scripts}${fonts}
+<link rel="preload" as="fetch" href="/v1/session" crossorigin>
 <script type="module" src="${assetPath}${script}" nonce="${nonce}"></script>
 </head>
 <body>

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { Input, Output } from '@parley/protocol';
 import { useParams } from 'wouter';
 import { call } from './call.ts';
@@ -17,12 +17,17 @@ interface CallOptions {
 
 const keyOf = (env: string | null, name: CallName, input: unknown) => [env, name, input] as const;
 
+export const callQuery = <N extends CallName>(name: N, input: Input<N>, env: string | null) =>
+  queryOptions<Output<N>, ApiFailure>({
+    queryKey: keyOf(env, name, input),
+    queryFn: ({ signal }) => call(name, input, env, signal),
+  });
+
 /** What is on the screen, kept fresh. */
 export function useCall<N extends CallName>(name: N, input: Input<N>, options: CallOptions = {}) {
   const env = useEnv();
-  const { data, error, refetch } = useQuery<Output<N>, ApiFailure>({
-    queryKey: keyOf(env, name, input),
-    queryFn: ({ signal }) => call(name, input, env, signal),
+  const { data, error, refetch } = useQuery({
+    ...callQuery(name, input, env),
     enabled: options.enabled ?? true,
     ...(options.everyMs === undefined ? {} : { refetchInterval: options.everyMs }),
   });

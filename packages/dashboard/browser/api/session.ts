@@ -1,4 +1,4 @@
-import { QueryCache, QueryClient, useQuery } from '@tanstack/react-query';
+import { QueryCache, QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
 import type { Output } from '@parley/protocol';
 import { isAway, refreshOnReturn } from './away.ts';
 import { ApiFailure, call } from './call.ts';
@@ -28,19 +28,20 @@ export function createQueryClient(): QueryClient {
   return client;
 }
 
+export const sessionQuery = queryOptions<Session | null, ApiFailure>({
+  queryKey: sessionKey,
+  queryFn: async ({ signal }) => {
+    try {
+      return await call('session.get', {}, null, signal);
+    } catch (error) {
+      if (signedOut(error)) return null;
+      throw error;
+    }
+  },
+});
+
 /** The session, or null when nobody is signed in. */
-export const useSession = () =>
-  useQuery<Session | null, ApiFailure>({
-    queryKey: sessionKey,
-    queryFn: async ({ signal }) => {
-      try {
-        return await call('session.get', {}, null, signal);
-      } catch (error) {
-        if (signedOut(error)) return null;
-        throw error;
-      }
-    },
-  });
+export const useSession = () => useQuery(sessionQuery);
 
 /** What is on the screen stays there while the service is away: the banner says so. */
 export const shownError = (error: ApiFailure | null, data: unknown): ApiFailure | null =>

@@ -12,19 +12,21 @@ import { Card } from '../ui/card.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { CodeField, Field, PasswordField } from '../ui/field.tsx';
 
-export const SignIn = (): ReactNode => (
-  <Card title="Sign in" about={`to the dashboard at ${location.host}`}>
-    <SignInForm />
-    <Text size="sm" c="dimmed">
-      First time? The first start of the service printed the owner’s e-mail and password. Others come by
-      invitation, or{' '}
-      <Anchor component={Link} href="/sign-up" inherit underline="always">
-        sign up
-      </Anchor>{' '}
-      where it is open.
-    </Text>
-  </Card>
-);
+export default function SignIn(): ReactNode {
+  return (
+    <Card title="Sign in" about={`to the dashboard at ${location.host}`}>
+      <SignInForm />
+      <Text size="sm" c="dimmed">
+        First time? The first start of the service printed the owner’s e-mail and password. Others come by
+        invitation, or{' '}
+        <Anchor component={Link} href="/sign-up" inherit underline="always">
+          sign up
+        </Anchor>{' '}
+        where it is open.
+      </Text>
+    </Card>
+  );
+}
 
 export function SignInForm(): ReactNode {
   const client = useQueryClient();

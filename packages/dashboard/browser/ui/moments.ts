@@ -1,4 +1,6 @@
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
+import { once } from './once.ts';
+
+const relative = once(() => new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' }));
 
 const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ['day', 86_400],
@@ -16,5 +18,5 @@ const soonMs = 60_000;
 export function distance(at: number, now: number): string {
   const seconds = Math.round((at - now > 0 && at - now < soonMs ? 0 : at - now) / 1_000);
   const [unit, size] = units.find(([, s]) => Math.abs(seconds) >= s) ?? units.at(-1)!;
-  return relative.format(Math.trunc(seconds / size), unit);
+  return relative().format(Math.trunc(seconds / size), unit);
 }

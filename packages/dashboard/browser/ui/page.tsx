@@ -1,7 +1,7 @@
 import { Group, Stack, Text, Title } from '@mantine/core';
 import { useIsFetching, useQueryClient } from '@tanstack/react-query';
 import type { QueryFilters } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useEffect, useLayoutEffect, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { CallName } from '../api/call.ts';
 import { InBar } from './bar.tsx';
@@ -64,6 +64,10 @@ function useSettled(): boolean {
   const client = useQueryClient();
   const asking = useIsFetching(firstTime);
   const [settled, setSettled] = useState(false);
+  // All of it may have come before the page.
+  useLayoutEffect(() => {
+    if (client.getQueryCache().findAll(firstTime).length === 0) setSettled(true);
+  }, [client]);
   // What comes may ask for more, such as names of people: that has begun once all effects have run.
   useEffect(() => {
     const timer = setTimeout(() => {

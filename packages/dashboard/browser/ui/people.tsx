@@ -1,4 +1,5 @@
 import type { CSSProperties, ReactNode } from 'react';
+import { once } from './once.ts';
 
 /** People as they are shown everywhere: their letters on their own colour, and their name. */
 
@@ -32,12 +33,12 @@ export const Person = ({ id, name }: { id: string; name?: string | null | undefi
   </span>
 );
 
-const list = new Intl.ListFormat('en-GB', { type: 'conjunction' });
+const list = once(() => new Intl.ListFormat('en-GB', { type: 'conjunction' }));
 const named = 3;
 
 /** "Alice and Bob", "Alice, Bob, Carla and 4 others". */
 export function namesOf(names: readonly string[], total = names.length): string {
-  if (total <= named) return list.format(names);
+  if (total <= named) return list().format(names);
   const rest = total - named;
-  return list.format([...names.slice(0, named), rest === 1 ? '1 other' : `${rest} others`]);
+  return list().format([...names.slice(0, named), rest === 1 ? '1 other' : `${rest} others`]);
 }

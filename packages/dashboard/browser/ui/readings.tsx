@@ -44,30 +44,36 @@ export const Values = <T extends { t: string }>(props: {
   rows: readonly T[];
   series: readonly Series<T>[];
   step: (t: string) => string;
-}): ReactNode => (
-  <details>
-    <summary>As a table</summary>
-    <div className="scroll" tabIndex={0} role="region" aria-label={`${props.title} as a table`}>
-      <Table aria-label={props.title} withRowBorders={false} verticalSpacing={2}>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Time</Table.Th>
-            {props.series.map((series) => (
-              <Table.Th key={series.label}>{series.label}</Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {props.rows.map((row) => (
-            <Table.Tr key={row.t}>
-              <Table.Td>{props.step(row.t)}</Table.Td>
-              {props.series.map((series) => (
-                <Table.Td key={series.label}>{plain.format(series.value(row))}</Table.Td>
+}): ReactNode => {
+  // Hundreds of cells that nobody sees: they are made when somebody looks.
+  const [open, setOpen] = useState(false);
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>As a table</summary>
+      {open ? (
+        <div className="scroll" tabIndex={0} role="region" aria-label={`${props.title} as a table`}>
+          <Table aria-label={props.title} withRowBorders={false} verticalSpacing={2}>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>Time</Table.Th>
+                {props.series.map((series) => (
+                  <Table.Th key={series.label}>{series.label}</Table.Th>
+                ))}
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {props.rows.map((row) => (
+                <Table.Tr key={row.t}>
+                  <Table.Td>{props.step(row.t)}</Table.Td>
+                  {props.series.map((series) => (
+                    <Table.Td key={series.label}>{plain.format(series.value(row))}</Table.Td>
+                  ))}
+                </Table.Tr>
               ))}
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </div>
-  </details>
-);
+            </Table.Tbody>
+          </Table>
+        </div>
+      ) : null}
+    </details>
+  );
+};

@@ -3,41 +3,48 @@ import { useEffect, useReducer } from 'react';
 import type { ReactNode } from 'react';
 import { serverNow } from '../api/clock.ts';
 import { distance } from './moments.ts';
+import { once } from './once.ts';
 
-const local = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
+const local = once(() => new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' }));
+const timeOfDay = once(() => new Intl.DateTimeFormat(undefined, { timeStyle: 'short' }));
 
 /** The local time of day. */
-export const clock = (at: string): string => timeOfDay.format(Date.parse(at));
+export const clock = (at: string): string => timeOfDay().format(Date.parse(at));
 
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
-const hour = new Intl.DateTimeFormat(undefined, {
-  month: 'short',
-  day: 'numeric',
-  hour: 'numeric',
-  minute: '2-digit',
-  timeZone: 'UTC',
-});
+const day = once(() => new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' }));
+const hour = once(
+  () =>
+    new Intl.DateTimeFormat(undefined, {
+      month: 'short',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: '2-digit',
+      timeZone: 'UTC',
+    }),
+);
 
 /** The name of a step of a report, in UTC. */
 export const dayOrHour =
   (granularity: 'hour' | 'day') =>
   (at: string): string =>
-    (granularity === 'day' ? day : hour).format(Date.parse(at));
+    (granularity === 'day' ? day : hour)().format(Date.parse(at));
 
-const toTheMs = new Intl.DateTimeFormat(undefined, {
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  fractionalSecondDigits: 3,
-  hourCycle: 'h23',
-} as const);
-const shortDay = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
+const toTheMs = once(
+  () =>
+    new Intl.DateTimeFormat(undefined, {
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      fractionalSecondDigits: 3,
+      hourCycle: 'h23',
+    } as const),
+);
+const shortDay = once(() => new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' }));
 
 /** The time of day, with the day if it is not today. */
 function exact(at: number): string {
-  const today = shortDay.format(serverNow()) === shortDay.format(at);
-  return `${today ? '' : `${shortDay.format(at)}, `}${toTheMs.format(at)}`;
+  const today = shortDay().format(serverNow()) === shortDay().format(at);
+  return `${today ? '' : `${shortDay().format(at)}, `}${toTheMs().format(at)}`;
 }
 
 const tickMs = 10_000;
@@ -67,7 +74,7 @@ export function Time(props: {
   const ms = Date.parse(at);
   const both = (
     <>
-      {local.format(ms)} (local)
+      {local().format(ms)} (local)
       <br />
       {at} (UTC)
     </>

@@ -1,0 +1,26 @@
+import type { QueryClient } from '@tanstack/react-query';
+import { areaOf } from './areas.ts';
+import { callQuery } from './api/hooks.ts';
+import { sessionQuery } from './api/session.ts';
+
+/** Milliseconds after which the frame is shown with what there is. */
+const slowMs = 300;
+
+/**
+ * Asks for all that the first screen needs, at once and before anything is drawn: the session, the page's script, and what the page
+ * asks for. Drawing once with all of it takes half the time of drawing what waits first.
+ */
+export async function begin(client: QueryClient, base: string): Promise<void> {
+  const at = location.pathname.slice(base.length).replace(/\/$/, '');
+  const env = at.split('/')[1] ?? null;
+  const area = areaOf(at, null) ?? areaOf(at, env ?? '');
+  const all = Promise.all([
+    client.prefetchQuery(sessionQuery),
+    // A script that does not come is asked for again by the page, which says so.
+    area?.load().catch(() => undefined),
+    ...((env === null ? undefined : area?.first) ?? []).map((name) =>
+      client.prefetchQuery(callQuery(name, {}, env)),
+    ),
+  ]);
+  await Promise.race([all, new Promise((done) => setTimeout(done, slowMs))]);
+}
