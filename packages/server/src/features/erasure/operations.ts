@@ -153,7 +153,7 @@ async function coldRecords(
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.code !== 'rate_limited' || tries === lockTries) return [];
-      await delay(error.retryAfterMs);
+      await delay(error.retryAfterMs ?? 0);
     }
   }
 }
