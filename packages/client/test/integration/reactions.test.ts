@@ -24,7 +24,7 @@ const brief = (handle: ConversationHandle, id: string): string => {
   return `${counts.map((c) => `${c.emoji}${c.count}`).join(' ')} | ${own.join(' ')}`;
 };
 
-test('sdk#reactions: one’s own shows at once and on the other device, edits leave it alone, and a refusal takes it back', async () => {
+test('sdk#reactions, T1.6: one’s own shows at once and on the other device, edits leave it alone, and a refusal takes it back', async () => {
   const [anna, ben] = await Promise.all([scene.actor('anna'), scene.actor('ben')]);
   const { id: cid } = await scene.group(anna, [ben]);
   const { id } = await scene.send(anna, cid);

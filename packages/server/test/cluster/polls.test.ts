@@ -15,7 +15,7 @@ const [a, b] = nodes as [Service, Service];
 const range = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
 test(
-  'polls#votes: 500 members vote and change their vote by two nodes: counts are voters, and an anonymous poll names nobody',
+  'polls#votes, T10.3: 500 members vote and change their vote by two nodes: counts are voters, and an anonymous poll names nobody',
   { timeout: 600_000 },
   async () => {
     const random = seeded(seed('polls'));

@@ -200,6 +200,37 @@ test('reactions#storage: a cold message comes back before it is reacted to, and 
   });
 });
 
+test('reactions#erasure: an erasure lowers the counts of cold messages too, with an event, here and in the customer database', async () => {
+  const { cid, reader, writer, messages } = await old();
+  const ids: string[] = [5, 7].map((seq) => messages.get(seq).id);
+  for (const id of ids)
+    for (const who of [reader, writer])
+      assert.equal((await who.api('PUT', `/v1/messages/${id}/reactions/:yes:`, {})).status, 200);
+  const [conv] = await db.query<{ no: number }>('SELECT no FROM conversations WHERE id = $1', [cid]);
+  const stored = async (total: number) =>
+    (await Promise.all(ids.map((id) => it.history.get(id)))).every(
+      (m) => JSON.parse(m!.extras ?? '{}').reactions?.total === total,
+    );
+  await eventually(
+    async () =>
+      (await stored(2)) &&
+      (await db.query('SELECT 1 FROM message_reactions WHERE conv = $1 AND waiting', [conv!.no])).length ===
+        0,
+    'all was told, and the database has both',
+  );
+  // As if they had happened long ago.
+  await db.query(`UPDATE message_reactions SET due_at = due_at - interval '10 days' WHERE conv = $1`, [
+    conv!.no,
+  ]);
+  await it.storage.cool([cid]);
+  const socket = await scene.online(writer);
+  assert.equal((await server('DELETE', `/v1/users/${reader.id}?messages=delete`)).status, 204);
+  const first = await socket.event('message.reactions', cid);
+  const second = await socket.event('message.reactions', cid);
+  assert.deepEqual([first, second].map(({ d }) => [d.id, d.total]).sort(), ids.map((id) => [id, 1]).sort());
+  await eventually(() => stored(1), 'the database has the lower counts');
+});
+
 test('pins#storage: a pinned message may leave the buffer and is listed from there; one that was unpinned stays as long as its event', async () => {
   const [writer, reader] = [await scene.actor(), await scene.actor()];
   const { id: cid } = await scene.group(writer, [reader]);

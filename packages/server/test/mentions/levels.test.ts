@@ -236,7 +236,7 @@ test('mentions#mute, T3.5: base mute and level agree in both directions, and oth
   assertError(await put({ api: server }, { level: 'all' }), 403, 'forbidden');
 });
 
-test('identity#features: with mentions off, its operations and fields are refused, and what is stored stays', async (t) => {
+test('identity#features, T0.3: with mentions off, its operations and fields are refused, and what is stored stays', async (t) => {
   const [anna, ben] = await Promise.all([scene.actor(), scene.actor()]);
   const { id: cid } = await scene.group(anna, [ben]);
   const { id } = await scene.send(anna, cid, { text: 'hi', mentions: [to(ben)] });

@@ -100,7 +100,7 @@ test('pins#set, pins#message, pins#list: history, the message and the list show 
   assert.ok((await scene.events(cid)).every((e: any) => !e.message || !('pinnedAt' in e.message)));
 });
 
-test('pins#limit: of 101 concurrent pins exactly 100 are there, and two who unpin make one event', async () => {
+test('pins#limit, T4.1: of 101 concurrent pins exactly 100 are there, and two who unpin make one event', async () => {
   const { anna, ben, cid } = await talk(0);
   await fill(db, cid, 101);
   const { data } = (await server('GET', `/v1/conversations/${cid}/messages?limit=200`)).body;
@@ -129,7 +129,7 @@ test('pins#limit: of 101 concurrent pins exactly 100 are there, and two who unpi
   assert.equal((await rowsOf(cid)).length, 100);
 });
 
-test('pins#deleted: a deleted message is unpinned without an event, and shows no trace', async () => {
+test('pins#deleted, T4.2: a deleted message is unpinned without an event, and shows no trace', async () => {
   const { anna, ben, cid, sent } = await talk(3);
   for (const { id } of sent) await pin(ben, id);
   const [soft, hard, stays] = sent as [any, any, any];

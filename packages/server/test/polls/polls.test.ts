@@ -171,7 +171,7 @@ test('polls#event: members hear of results, the voter’s devices of the own vot
   }
 });
 
-test('polls#anonymous: no answer, event, webhook or list names a voter, also not after an erasure', async () => {
+test('polls#anonymous, T10.3: no answer, event, webhook or list names a voter, also not after an erasure', async () => {
   const receiver = await startReceiver();
   try {
     await server('POST', '/v1/webhooks', { url: receiver.url, events: ['message.reactions'] });

@@ -3,14 +3,17 @@ import { test } from 'node:test';
 import { featureNames, operationList } from '@parley/protocol';
 import { parley } from '../support/cli.ts';
 import { assertError } from '../support/api.ts';
+import type { Answer } from '../support/api.ts';
 import { environments } from '../support/service.ts';
 import { messagesBefore, viewMessage } from '../../src/features/sql/message-reader.ts';
 import type { MessageRow } from '../../src/features/sql/message-reader.ts';
 import { withPins } from '../../src/features/sql/pin-reader.ts';
 import { withReactions } from '../../src/features/sql/reaction-reader.ts';
-import type { Queryable } from '../../src/platform/postgres/db.ts';
+import { tellReactions } from '../../src/features/reactions/tell.ts';
+import type { Queryable, Tx } from '../../src/platform/postgres/db.ts';
 import { until } from '../push-feature/tools.ts';
 import { freePort } from '../storage/process.ts';
+import { ready, voiceNote } from '../uploads/files.ts';
 import { useService } from '../support/use.ts';
 
 /** What all extensions share: identity#features, events#personal, and what a plain message costs. */
@@ -21,7 +24,7 @@ const { service, scene, db } = useService({
 });
 const emoji = encodeURIComponent('👍');
 
-test('identity#features: a plain message takes the same bytes as one without the columns of extensions', async () => {
+test('identity#features, T0.2: a plain message takes the same bytes as one without the columns of extensions', async () => {
   const [anna, ben] = await Promise.all([scene.actor(), scene.actor()]);
   const { id: cid } = await scene.direct(anna, ben);
   const { id } = await scene.send(anna, cid);
@@ -41,7 +44,7 @@ test('identity#features: a plain message takes the same bytes as one without the
   assert.equal(sizes[0]!.n, sizes[1]!.n);
 });
 
-test('reactions#cost, pins#cost: history of a conversation without them asks no table of theirs', async () => {
+test('reactions#cost, pins#cost, T0.2: history of a conversation without them asks no table of theirs', async () => {
   const [anna, ben] = await Promise.all([scene.actor(), scene.actor()]);
   const { id: cid } = await scene.direct(anna, ben);
   await scene.send(anna, cid);
@@ -70,7 +73,41 @@ test('reactions#cost, pins#cost: history of a conversation without them asks no 
   assert.match(await page(8), /pins/);
 });
 
-test('identity#features: a feature that is off is refused everywhere, and hello does not name it', async () => {
+test('reactions#event, T1.2: the next event of a message may follow after 1 s, after 3 s from 100 reactions on, after 10 s from 1,000', async () => {
+  const [anna, ben] = await Promise.all([scene.actor(), scene.actor()]);
+  const { id: cid } = await scene.direct(anna, ben);
+  const { id, seq } = await scene.send(anna, cid);
+  assert.equal((await anna.api('PUT', `/v1/messages/${id}/reactions/${emoji}`, {})).status, 200);
+  const log = { publish: () => undefined, committed: () => undefined, unconfirmed: () => undefined };
+  const told: unknown[] = [];
+  const undone = new Error('nothing of this is kept');
+  const telling = db.tx(async (tx) => {
+    // Within one transaction, so that the service does not tell meanwhile.
+    const watched: Tx = {
+      query: (text, values = []) => {
+        if (text.includes('SET waiting = false')) told.push(values[3]);
+        return tx.query(text, values);
+      },
+      script: (text) => tx.script(text),
+      afterCommit: () => undefined,
+      onUnconfirmed: () => undefined,
+    };
+    const fail = (error: unknown) => assert.fail(String(error));
+    for (const total of [1, 99, 100, 999, 1_000, 10_000]) {
+      await tx.query(
+        `UPDATE message_reactions r SET total = $3, waiting = true, due_at = '-infinity' FROM conversations c
+         WHERE c.id = $1 AND r.conv = c.no AND r.env = c.env AND r.message = $2`,
+        [cid, seq, total],
+      );
+      await tellReactions({ query: tx.query.bind(tx), tx: (run) => run(watched) }, log, fail);
+    }
+    throw undone;
+  });
+  await assert.rejects(telling, undone);
+  assert.deepEqual(told, [[1_000], [1_000], [3_000], [3_000], [10_000], [10_000]]);
+});
+
+test('identity#features, T0.3: a feature that is off is refused everywhere, and hello does not name it', async () => {
   const [anna, ben] = await Promise.all([scene.actor(), scene.actor()]);
   const { id: cid } = await scene.direct(anna, ben);
   const { id } = await scene.send(anna, cid);
@@ -109,7 +146,7 @@ test('identity#features: a feature that is off is refused everywhere, and hello 
   assert.deepEqual((await scene.online(anna)).hello.features, [...featureNames]);
 });
 
-test('identity#features: polls that are off are refused as a field, a frame and a call, and still shown', async () => {
+test('identity#features, T0.3: polls that are off are refused as a field, a frame and a call, and still shown', async () => {
   const [anna, ben] = await Promise.all([scene.actor(), scene.actor()]);
   const { id: cid } = await scene.direct(anna, ben);
   const poll = { question: 'Which?', options: [{ text: 'a' }, { text: 'b' }] };
@@ -163,7 +200,7 @@ test('joining#token: tokens of links are in no log, no metric and no row', async
   assert.ok(!service.output().includes(token));
 });
 
-test('events#personal: a change on one device arrives at the other, and hello tells one that was away', async () => {
+test('events#personal, T0.4: a change on one device arrives at the other, and hello tells one that was away', async () => {
   const [anna, ben] = await Promise.all([scene.actor(), scene.actor()]);
   const { id: cid } = await scene.direct(anna, ben);
   const [phone, laptop, other] = await Promise.all([
@@ -196,41 +233,88 @@ test('events#personal: a change on one device arrives at the other, and hello te
   assert.ok(other.frames.every((f) => f.t !== 'personal'));
 });
 
-test('identity#features: a client that knows none of it sees a whole stream and the right counts', async () => {
-  const [base, ...others] = await Promise.all([scene.actor('base'), scene.actor(), scene.actor()]);
-  const { id: cid } = await scene.group(others[0]!, [base, others[1]!]);
+/** Fields of messages and events as before extensions; a client of that time passes over all others. */
+const baseFields = ['id', 'seq', 'senderId', 'text', 'replyTo', 'version', 'editedAt', 'deletedAt'];
+const baseView = (message: any) =>
+  message.deletedAt
+    ? { id: message.id, deletedAt: message.deletedAt }
+    : Object.fromEntries(baseFields.map((name) => [name, message[name]]));
+
+test('identity#features, T0.1: a client that knows none of it passes over all of it: a whole stream, the same history, the right counts', async () => {
+  const [base, owner, ben] = await Promise.all([scene.actor('base'), scene.actor(), scene.actor()]);
+  const others = [owner, ben];
+  const { id: cid } = await scene.group(owner, [base, ben]);
+  const at = `/v1/conversations/${cid}`;
   const socket = await scene.online(base);
-  const ids: string[] = [];
-  for (const who of others) {
-    const { id } = await scene.send(who, cid, { text: `from ${who.id}` });
-    ids.push(id);
-    for (const one of others) await one.api('PUT', `/v1/messages/${id}/reactions/${emoji}`, {});
-    await who.api('PUT', `/v1/messages/${id}/pin`);
+  const done = async (answer: Promise<Answer>): Promise<any> => {
+    const { status, body } = await answer;
+    assert.ok(status < 300, JSON.stringify(body));
+    return body;
+  };
+  const mentions = [{ type: 'everyone' }, { type: 'user', userId: base.id, offset: 0, length: 2 }];
+  const poll = { question: 'Which?', options: [{ text: 'a' }, { text: 'b' }] };
+  const voice = await ready(owner.api, cid, voiceNote);
+  const mine = await scene.send(base, cid, { text: 'mine' });
+  const sent: any[] = [];
+  for (const fields of [
+    { text: 'plain' },
+    { text: 'hi base', mentions, replyTo: mine.id },
+    { text: 'vote', poll },
+    { text: 'listen', attachments: [voice] },
+  ])
+    sent.push(await scene.send(owner, cid, fields));
+  for (const { id } of [...sent, mine]) {
+    for (const one of others) await done(one.api('PUT', `/v1/messages/${id}/reactions/${emoji}`, {}));
+    await done(ben.api('PUT', `/v1/messages/${id}/pin`));
   }
-  await others[1]!.api('DELETE', `/v1/messages/${ids[0]}/reactions/${emoji}`);
-  const { seq } = await scene.send(others[0]!, cid, { text: 'last' });
-  await socket.next((f) => f.t === 'event' && f.cid === cid && f.seq >= seq, 'the last message');
-  const item = await scene.item(base, cid);
+  await done(ben.api('DELETE', `/v1/messages/${sent[0].id}/reactions/${emoji}`));
+  await done(ben.api('DELETE', `/v1/messages/${sent[0].id}/pin`));
+  await done(ben.api('PUT', `/v1/messages/${sent[2].id}/votes`, { options: [2] }));
+  await done(owner.api('POST', `/v1/messages/${sent[2].id}/poll/close`));
+  await done(ben.api('PUT', `${at}/notifications`, { level: 'mentions' }));
+  await done(owner.api('PATCH', `/v1/messages/${sent[1].id}`, { text: 'hello', expectedVersion: 1 }));
+  await done(owner.api('PATCH', `/v1/messages/${sent[0].id}`, { mentions, expectedVersion: 1 }));
+  // What the client does itself, with the fields that it knows.
+  await done(base.api('PATCH', `/v1/messages/${mine.id}`, { text: 'edited', expectedVersion: 1 }));
+  await done(owner.api('DELETE', `/v1/messages/${sent[3].id}`));
+  const untold = `SELECT 1 FROM message_reactions r JOIN conversations c ON c.env = r.env AND c.no = r.conv WHERE c.id = $1 AND r.waiting`;
+  await until(async () => (await db.query(untold, [cid])).length === 0, 'all reactions are told');
+  const last = await scene.send(ben, cid, { text: 'last' });
+  await socket.next((f) => f.t === 'event' && f.cid === cid && f.seq >= last.seq, 'the last message');
+
   // Seqs without a hole, whatever their types: an unknown one advances lastSeq like all others.
-  const seqs = socket.events(cid).map((f) => f.seq);
+  const events = socket.events(cid);
+  const seqs = events.map((f) => f.seq);
   assert.deepEqual(
     seqs,
     seqs.map((_, i) => seqs[0] + i),
   );
-  assert.equal(item.unreadCount, 3);
-  assert.equal(item.lastMessage.text, 'last');
-  const page = await base.api('GET', `/v1/conversations/${cid}/messages`);
+  const known = new Set(['message.new', 'message.updated', 'message.deleted']);
+  const unknown = new Set(events.map((f) => f.e).filter((e) => e.startsWith('message.') && !known.has(e)));
+  assert.deepEqual([...unknown].sort(), ['message.enriched', 'message.pinned', 'message.reactions']);
+  const stream = new Map<string, object>();
+  const news = events.filter((f) => known.has(f.e));
+  for (const { d } of news) stream.set(d.message?.id ?? d.id, baseView(d.message ?? d));
+  const page = (await done(base.api('GET', `${at}/messages`))).data;
+  assert.deepEqual([...stream.values()], page.map(baseView).reverse());
+  const shown = news.flatMap(({ d }) => d.message ?? []);
+  assert.ok(shown.every((message) => !('reactions' in message) && !('pinnedAt' in message)));
+
+  const item = await scene.item(base, cid);
   assert.deepEqual(
-    page.body.data.map((m: any) => m.text),
-    ['last', ...ids.map((_, i) => `from ${others[1 - i]!.id}`)],
+    [item.unreadCount, item.lastMessage.text, item.lastSeq, item.muted],
+    [4, 'last', (await scene.events(cid)).at(-1).seq, false],
   );
-  const news = socket.events(cid).filter((f) => f.e === 'message.new');
-  assert.ok(news.every((f) => !('reactions' in f.d.message) && !('pinnedAt' in f.d.message)));
+  const [synced] = (await done(base.api('POST', '/v1/sync', { cursor: null }))).conversations;
+  assert.deepEqual([synced.unreadCount, synced.lastSeq], [item.unreadCount, item.lastSeq]);
   const gap = await scene.events(cid);
   assert.deepEqual(
     gap.map((e) => e.seq),
     gap.map((_, i) => i + 1),
   );
-  await base.api('POST', `/v1/conversations/${cid}/read`, { seq });
+  await done(base.api('PUT', `${at}/mute`));
+  assert.equal((await scene.item(base, cid)).muted, true);
+  await done(base.api('DELETE', `${at}/mute`));
+  await done(base.api('POST', `${at}/read`, { seq: last.seq }));
   assert.equal((await scene.item(base, cid)).unreadCount, 0);
 });

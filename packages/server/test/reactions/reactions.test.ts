@@ -84,7 +84,7 @@ test('reactions#set, reactions#message: counts in the order of first use, the ne
   assert.equal((await ok(unreact(people[1], id, '🎉'))).reactions.total, 3, 'also if it was not there');
 });
 
-test('reactions#set: a reaction repeated 100 times over REST and socket is one row and one revision', async () => {
+test('reactions#set, T1.3: a reaction repeated 100 times over REST and socket is one row and one revision', async () => {
   const { people, cid, id, seq } = await talk();
   const socket = await scene.online(people[1]);
   // As a server, a repetition is not limited; two by the user itself.
@@ -105,7 +105,7 @@ test('reactions#set: a reaction repeated 100 times over REST and socket is one r
   assert.equal((await scene.events(cid)).filter((e) => e.type === 'message.reactions').length, 1);
 });
 
-test('reactions#limits: of 25 users who race for the last of 20 emoji exactly one gets it', async () => {
+test('reactions#limits, T1.4: of 25 users who race for the last of 20 emoji exactly one gets it', async () => {
   const { people, id } = await talk(26);
   await Promise.all(range(19).map((i) => ok(reactAs(people[0].id, id, `:${i}:`))));
   const answers = await Promise.all(people.slice(1).map((p, i) => reactAs(p.id, id, `:new-${i}:`)));
@@ -216,7 +216,7 @@ test('reactions#event, reactions#own: members hear of the counts, the reactor’
   }
 });
 
-test('reactions#quiet: unread counts and the last message are the same after 1,000 reactions', async () => {
+test('reactions#quiet, T1.7: unread counts and the last message are the same after 1,000 reactions', async () => {
   const { people, cid, id, seq } = await talk(50);
   const [, reader] = people;
   const before = await scene.item(reader, cid);

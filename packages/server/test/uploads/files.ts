@@ -7,6 +7,8 @@ export interface TestFile {
   filename: string;
   contentType: string;
   body: Buffer;
+  /** What is announced of a voice note. */
+  voice?: { durationMs: number; waveform: string };
 }
 
 /** 7 by 5 pixels. */
@@ -16,6 +18,12 @@ export const document: TestFile = {
   contentType: 'application/pdf',
   body: Buffer.from('%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer << /Root 1 0 R >>\n%%EOF\n'),
 };
+export const voiceNote: TestFile = {
+  filename: 'note.ogg',
+  contentType: 'audio/ogg',
+  body: Buffer.concat([Buffer.from('OggS'), Buffer.alloc(60)]),
+  voice: { durationMs: 1_000, waveform: 'AAEC' },
+};
 export const program = Buffer.concat([Buffer.from('MZ\x90\0\x03\0\0\0', 'latin1'), Buffer.alloc(200, 7)]);
 
 export const announcement = (conversationId: string, file: TestFile) => ({
@@ -23,6 +31,7 @@ export const announcement = (conversationId: string, file: TestFile) => ({
   filename: file.filename,
   size: file.body.length,
   contentType: file.contentType,
+  ...file.voice,
 });
 
 export const announce = (api: Api, conversationId: string, file: TestFile) =>

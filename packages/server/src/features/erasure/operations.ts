@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
 import type { Person } from '../../log/catalogue.ts';
@@ -5,6 +6,7 @@ import { lockConversationByNo } from '../../log/sql/lock.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
 import { record, tell } from '../../log/record.ts';
 import { eraseMentions } from '../../log/unread/sql/mentions.ts';
+import type { MessageRecord } from '../../platform/history/port.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { record as note } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
@@ -14,7 +16,8 @@ import { convsWithLevel, forgetLevel } from '../conversations/sql.ts';
 import { conversationsOf, findMembers } from '../conversations/sql/members.ts';
 import { messagesAt, messagesBy, viewTombstone } from '../sql/message-reader.ts';
 import { emptyMessages } from '../messages/operations.ts';
-import { eraseReactions } from '../reactions/sql.ts';
+import { coldOfErased, eraseReactions } from '../reactions/sql.ts';
+import { thawMessages } from '../storage/thaw.ts';
 import { subjectOf } from '../users/operations.ts';
 import * as users from '../users/sql.ts';
 import { erasedContext } from '../webhooks/signature.ts';
@@ -119,8 +122,39 @@ async function forget(ctx: ErasureContext, env: number, user: number): Promise<v
 /** Takes the user's reactions back, also those of a conversation that it left. */
 async function takeBack(ctx: ErasureContext, env: number, conv: number, user: number): Promise<void> {
   for (let messages = reactionBatch; messages === reactionBatch;) {
-    messages = await insisting(() => eraseReactions(ctx.db, env, conv, user, reactionBatch));
+    const back = await coldRecords(ctx, env, conv, user);
+    messages = await insisting(() =>
+      ctx.db.tx(async (tx) => {
+        await thawMessages(tx, env, conv, back);
+        return eraseReactions(tx, env, conv, user, reactionBatch);
+      }),
+    );
     if (messages > 0) ctx.services.reactions.changed();
+  }
+}
+
+/**
+ * What the next batch needs back from the customer's database: events refer to rows of our store, and what changes there is
+ * written again. A database that is away holds up no erasure: the reactions go, and nobody is told.
+ */
+async function coldRecords(
+  ctx: ErasureContext,
+  env: number,
+  conv: number,
+  user: number,
+): Promise<MessageRecord[]> {
+  const cold = await coldOfErased(ctx.db, env, conv, user, reactionBatch);
+  if (!cold) return [];
+  for (let tries = 1; ; tries++) {
+    try {
+      const place = { no: env, id: cold.environmentId };
+      const found = await ctx.services.storage.cold.at(place, cold.conversationId, cold.seqs);
+      return [...found.values()];
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.code !== 'rate_limited' || tries === lockTries) return [];
+      await delay(error.retryAfterMs ?? 0);
+    }
   }
 }
 

@@ -180,6 +180,31 @@ export async function dropReactions(
   return rows.length > 0;
 }
 
+/** Where messages of one conversation are that only the customer's database has. */
+export interface ColdPlaces {
+  environmentId: string;
+  conversationId: string;
+  seqs: number[];
+}
+
+/** Those of the messages from which `eraseReactions` takes next that only the customer's database has; none if there are none. */
+export async function coldOfErased(
+  db: Queryable,
+  env: number,
+  conv: number,
+  user: number,
+  most: number,
+): Promise<ColdPlaces | undefined> {
+  const [row] = await db.query<ColdPlaces>(
+    `SELECT e.id AS "environmentId", c.id AS "conversationId", array_agg(m.seq ORDER BY m.seq) AS seqs FROM (
+       SELECT DISTINCT message FROM reactions WHERE conv = $2 AND usr = $3 AND env = $1 ORDER BY 1 LIMIT $4
+     ) x JOIN messages m ON m.env = $1 AND m.conv = $2 AND m.seq = x.message AND m.id IS NULL AND m.deleted_at IS NULL AND NOT m.hard
+     JOIN conversations c ON c.env = $1 AND c.no = $2 AND c.deleted_at IS NULL JOIN environments e ON e.no = $1 GROUP BY 1, 2`,
+    [env, conv, user, most],
+  );
+  return row;
+}
+
 /** Removes an erased user's reactions to some messages of the conversation. Returns to how many there were. */
 export async function eraseReactions(
   db: Queryable,

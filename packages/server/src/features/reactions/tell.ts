@@ -61,7 +61,7 @@ const tellOf = (db: Db, log: Recorder, due: DueMessages): Promise<boolean> =>
     for (const { message } of rows.filter((row) => row.gone))
       await clearReactions(tx, env, conv, message, clearBatch);
     const rest = rows.filter((row) => !row.gone);
-    // A message in the customer's database has no row that an event could refer to: only an erasure changes its counts there.
+    // A message in the customer's database has no row that an event could refer to: an erasure that could not bring it back.
     const events = held.deletedAt ? [] : rest.filter((row) => row.id !== null);
     await record(log, tx, held, events.map(eventOf));
     if (rest.length > 0)
