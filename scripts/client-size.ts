@@ -1,6 +1,6 @@
 // What pages load before they show anything must stay small, minified and gzipped: the client SDK without calls and without features, which
 // load at their first use or are left out by bundlers where nobody uses them, and what the React kit adds to it and to React, without calls, and
-// without what loads when it is first shown: the emoji, the viewer of pictures, the list of pins, polls, the form of a report, films, sounds and voice notes.
+// without what loads when it is first shown: chosen files, people to mention, the emoji, the viewer of pictures, the list of pins, what a message offers, polls, the form of a report, films, sounds and voice notes.
 // Each feature of the client is small, too.
 import { readdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
@@ -23,13 +23,17 @@ const packages = [
       'react-dom',
       'react/jsx-runtime',
       '@parley/client',
+      './chips.tsx',
       './emoji.tsx',
+      './message-actions.tsx',
+      './message-tools.tsx',
       './viewer.tsx',
       './pins.tsx',
       './player.tsx',
       './poll-card.tsx',
       './poll-form.tsx',
       './report-dialog.tsx',
+      './suggestion-list.tsx',
       './voice.tsx',
     ],
   },

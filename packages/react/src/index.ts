@@ -20,11 +20,10 @@ export { ConversationList } from './parts/conversation-list.tsx';
 export type { ConversationListProps } from './parts/conversation-list.tsx';
 export type { EmojiPickerProps } from './parts/emoji.tsx';
 export { Message, Quote } from './parts/message.tsx';
-export type { ChooseActions, MessageProps, QuoteProps } from './parts/message.tsx';
+export type { MessageProps, QuoteProps } from './parts/message.tsx';
+export type { ChooseActions, MessageAction, MessageActionsProps } from './parts/message-actions.tsx';
 export { MessageActions, MessageAuthor, MessageBubble, MessageMeta } from './parts/message-parts.tsx';
 export type {
-  MessageAction,
-  MessageActionsProps,
   MessageAuthorProps,
   MessageBubbleProps,
   MessageMetaProps,

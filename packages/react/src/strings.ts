@@ -39,6 +39,8 @@ export interface Strings {
   goToMessage: string;
   earlierMessage: string;
   reply: string;
+  /** In the name of a message; null: the message that it answers is not loaded. */
+  inReplyTo(name: string | null): string;
   edit: string;
   delete: string;
   deleteAsk: string;
@@ -63,6 +65,9 @@ export interface Strings {
   reactions: string;
   reaction(emoji: string, n: number): string;
   reactWith(emoji: string): string;
+  /** Opens all emoji. */
+  addReaction: string;
+  copy: string;
   pin: string;
   unpin: string;
   pinnedBy(name: string): string;
@@ -70,6 +75,10 @@ export interface Strings {
   noPins: string;
   notPinned: string;
   loading: string;
+  /** Of older messages, or more conversations. */
+  notLoaded: string;
+  /** The database that holds older messages cannot be reached. */
+  historyUnavailable: string;
   voiceNote: string;
   play: string;
   pause: string;
@@ -119,12 +128,15 @@ export interface Strings {
   percent(n: number): string;
   uploadFailed: string;
   tooManyFiles(max: number): string;
+  /** A file that `accept` of the composer does not name. */
+  notAccepted: string;
   charactersLeft(n: number): string;
   editConflict: string;
   removed: string;
   /** In a group in which members only read. */
   onlyModerators: string;
-  typing(names: readonly string[]): string;
+  /** Above `max` names nobody is named. */
+  typing(names: readonly string[], max?: number): string;
   /** In the row of a direct conversation, which has the name already. */
   typingHere: string;
   connecting: string;
@@ -174,6 +186,7 @@ export const english: Strings = {
   goToMessage: 'Go to this message',
   earlierMessage: 'An earlier message',
   reply: 'Reply',
+  inReplyTo: (name) => `in reply to ${name ?? 'an earlier message'}`,
   edit: 'Edit',
   delete: 'Delete',
   deleteAsk: 'Delete for everyone?',
@@ -205,6 +218,8 @@ export const english: Strings = {
   reactions: 'Reactions',
   reaction: (emoji, n) => `${emoji}, ${n}`,
   reactWith: (emoji) => `React with ${emoji}`,
+  addReaction: 'Add a reaction',
+  copy: 'Copy the text',
   pin: 'Pin',
   unpin: 'Unpin',
   pinnedBy: (name) => `Pinned by ${name}`,
@@ -212,6 +227,8 @@ export const english: Strings = {
   noPins: 'Nothing is pinned yet.',
   notPinned: 'The pin could not be changed.',
   loading: 'Loading…',
+  notLoaded: 'More could not be loaded.',
+  historyUnavailable: 'Older messages are not available right now.',
   voiceNote: 'Voice note',
   play: 'Play',
   pause: 'Pause',
@@ -259,16 +276,17 @@ export const english: Strings = {
   percent: (n) => `${n} %`,
   uploadFailed: 'Not uploaded',
   tooManyFiles: (max) => `A message takes up to ${max} files.`,
+  notAccepted: 'Files of this kind cannot be sent here.',
   charactersLeft: (n) => `${n} characters left`,
   editConflict: 'Somebody changed this message meanwhile.',
   removed: 'You are no longer in this conversation.',
   onlyModerators: 'Only moderators can write here.',
-  typing: (names) =>
-    names.length === 1
-      ? `${names[0]} is typing`
-      : names.length === 2
-        ? `${names[0]} and ${names[1]} are typing`
-        : 'Several people are typing',
+  typing: (names, max = 2) =>
+    names.length > max
+      ? 'Several people are typing'
+      : names.length === 1
+        ? `${names[0]} is typing`
+        : `${names.slice(0, -1).join(', ')} and ${names.at(-1)} are typing`,
   typingHere: 'typing…',
   connecting: 'Connecting…',
   reconnecting: 'Reconnecting…',

@@ -74,18 +74,20 @@ export interface Visit {
   problems: string[];
 }
 
-/** @param html what the server rendered, for the page to take over. @param media the page makes real calls. */
+/** @param html what the server rendered, for the page to take over. @param media the page makes real calls. @param touch a phone: fingers, and no pointer that hovers. */
 export async function visit(
   browser: Browser,
   options: { url: string; token: string; [more: string]: unknown },
-  { react = 19 as 18 | 19, html = '', entry = 'main.tsx', media = false } = {},
+  { react = 19 as 18 | 19, html = '', entry = 'main.tsx', media = false, touch = false } = {},
 ): Promise<Visit> {
   const { url } = options;
   const key = `${entry} ${react}`;
   if (!bundles.has(key)) bundles.set(key, bundle(entry, react, media ? { external: ['node:*'] } : {}));
   const { js, css } = await bundles.get(key)!;
   const context = await browser.newContext({
-    viewport: { width: 1280, height: 800 },
+    ...(touch
+      ? { viewport: { width: 390, height: 700 }, hasTouch: true, isMobile: true }
+      : { viewport: { width: 1280, height: 800 } }),
     reducedMotion: 'reduce',
     timezoneId: 'Europe/Lisbon',
     locale: 'en-GB',

@@ -11,11 +11,11 @@ interface Known {
   snapshot: MessagesSnapshot;
   byKey: ReadonlyMap<string, MessageItem>;
 }
-const known = new WeakMap<Conversation, Known>();
+const knownOf = new WeakMap<Conversation, Known>();
 
 /** The client makes messages on their way anew with every snapshot; here one that did not change stays the same object. */
 function read(conversation: Conversation): Known {
-  const before = known.get(conversation);
+  const before = knownOf.get(conversation);
   const source = conversation.messages.get();
   if (before?.source === source) return before;
   const items = source.items.map((item) => {
@@ -27,7 +27,7 @@ function read(conversation: Conversation): Known {
     snapshot: { ...source, items },
     byKey: new Map(items.map((item) => [item.key, item])),
   };
-  known.set(conversation, now);
+  knownOf.set(conversation, now);
   return now;
 }
 
@@ -61,51 +61,37 @@ export function useMessages(id: string | null | undefined): MessagesView {
   );
 }
 
-const missing = (): undefined => undefined;
+/** Something of the messages; renders only when that changes. */
+function useRead<T>(id: string | null | undefined, get: (of: Known) => T, initial: T): T {
+  const conversation = useConversation(id);
+  return useSyncExternalStore(
+    conversation?.messages.subscribe ?? nothing,
+    () => (conversation ? get(read(conversation)) : initial),
+    () => initial,
+  );
+}
 
 /** One message by its `key`; renders only when this message changes. */
-export function useMessage(id: string | null | undefined, key: string): MessageItem | undefined {
-  const conversation = useConversation(id);
-  return useSyncExternalStore(
-    conversation?.messages.subscribe ?? nothing,
-    () => (conversation ? read(conversation).byKey.get(key) : undefined),
-    missing,
-  );
-}
+export const useMessage = (id: string | null | undefined, key: string): MessageItem | undefined =>
+  useRead(id, ({ byKey }) => byKey.get(key), undefined);
+
+const find = ({ snapshot }: Known, messageId: string | null): MessageItem | undefined =>
+  messageId === null ? undefined : snapshot.items.find((item) => item.id === messageId);
 
 /** A message by its id, if it is in the window: what a reply refers to. */
-export function useMessageById(
+export const useMessageById = (
   id: string | null | undefined,
   messageId: string | null,
-): MessageItem | undefined {
-  const conversation = useConversation(id);
-  return useSyncExternalStore(
-    conversation?.messages.subscribe ?? nothing,
-    () =>
-      conversation && messageId !== null
-        ? read(conversation).snapshot.items.find((item) => item.id === messageId)
-        : undefined,
-    missing,
-  );
-}
+): MessageItem | undefined => useRead(id, (known) => find(known, messageId), undefined);
+
+/** Who sent a message, if it is in the window; renders not with the message. */
+export const useSenderOf = (id: string, messageId: string | null): string | null | undefined =>
+  useRead(id, (known) => find(known, messageId)?.senderId, undefined);
 
 /** How many messages of this conversation wait to be sent. */
-export function useWaiting(id: string | null | undefined): number {
-  const conversation = useConversation(id);
-  return useSyncExternalStore(
-    conversation?.messages.subscribe ?? nothing,
-    () =>
-      conversation ? read(conversation).snapshot.items.filter((item) => item.status === 'pending').length : 0,
-    () => 0,
-  );
-}
+export const useWaiting = (id: string | null | undefined): number =>
+  useRead(id, ({ snapshot }) => snapshot.items.filter((item) => item.status === 'pending').length, 0);
 
 /** Whether the messages are loading, ready, or this user was removed; renders only when that changes. */
-export function useStatus(id: string | null | undefined): MessagesSnapshot['status'] {
-  const conversation = useConversation(id);
-  return useSyncExternalStore(
-    conversation?.messages.subscribe ?? nothing,
-    () => conversation?.messages.get().status ?? 'loading',
-    () => 'loading',
-  );
-}
+export const useStatus = (id: string | null | undefined): MessagesSnapshot['status'] =>
+  useRead<MessagesSnapshot['status']>(id, ({ source }) => source.status, 'loading');

@@ -1,5 +1,5 @@
 import { useCallback } from 'react';
-import type { MessageItem, ReactionCount } from '@parley/client';
+import type { Client, MessageItem, ReactionCount } from '@parley/client';
 import { useParley } from './context.ts';
 import { useConversation } from './open.ts';
 
@@ -17,12 +17,15 @@ export interface ReactionsView {
 const noCounts: readonly ReactionCount[] = [];
 const noEmoji: readonly string[] = [];
 
+export const canReact = (client: Client, item: MessageItem): boolean =>
+  item.id !== null && item.deletedAt === null && client.features?.includes('reactions') !== false;
+
 /** The reactions to a message; renders when the message does. */
 export function useReactions(item: MessageItem): ReactionsView {
   const { client } = useParley();
   const conversation = useConversation(item.conversationId);
   const { counts = noCounts, own = noEmoji } = item.reactions ?? {};
-  const can = item.id !== null && item.deletedAt === null && client.features?.includes('reactions') !== false;
+  const can = canReact(client, item);
   const toggle = useCallback(
     async (emoji: string): Promise<void> => {
       if (!conversation || item.id === null) return;

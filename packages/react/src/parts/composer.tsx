@@ -13,11 +13,18 @@ import { useParley } from '../hooks/context.ts';
 import { useName } from '../hooks/people.ts';
 import { useAnnouncement } from '../hooks/rules.ts';
 import { maxFiles } from '../hooks/upload.ts';
-import type { UploadItem, UploadView } from '../hooks/upload.ts';
+import type { ChipProps } from './chips.tsx';
 import { EmojiPicker } from './emoji-picker.tsx';
 import { Icon } from './icon.tsx';
+import { later } from './later.ts';
 import { Suggestions, useSuggesting } from './suggestions.tsx';
 import { cx } from './tools.ts';
+
+const Chips = later(() => import('./chips.tsx'));
+/** A file that is on its way to a message. It loads with the first one. */
+export const AttachmentChip = later<ChipProps>(async () => ({
+  default: (await import('./chips.tsx')).AttachmentChip,
+}));
 
 export interface ComposerProps extends Omit<ComponentPropsWithoutRef<'form'>, 'onSubmit'> {
   conversationId: string;
@@ -32,12 +39,26 @@ export interface ComposerProps extends Omit<ComponentPropsWithoutRef<'form'>, 'o
   /** Why nothing can be written. */
   readOnly?: string | null;
   submitOn?: 'enter' | 'mod-enter';
+  /** The field grows up to so many rows. */
+  maxRows?: number;
+  /** Which files may be added, as in `accept` of a file input: `image/*,.pdf`. */
+  accept?: string | undefined;
   onBeforeSend?: (draft: Draft) => Draft | null;
   /** More buttons before the field. */
   tools?: ReactNode;
   /** Files that were dropped elsewhere; each list is taken once. */
   dropped?: readonly File[] | null;
 }
+
+/** The browser asks only in its dialog: what is dropped or pasted comes as it is. */
+const accepts = (accept: string | undefined, { name, type }: File): boolean =>
+  accept === undefined ||
+  accept.split(',').some((one) => {
+    const kind = one.trim().toLowerCase();
+    return kind.startsWith('.')
+      ? name.toLowerCase().endsWith(kind)
+      : type === kind || (kind.endsWith('/*') && type.startsWith(kind.slice(0, -1)));
+  });
 
 /** From so few characters left on, the rest is shown. */
 const warnAt = 200;
@@ -47,6 +68,8 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
   const {
     readOnly: given = null,
     submitOn = 'enter',
+    maxRows,
+    accept,
     onBeforeSend,
     tools,
     dropped = null,
@@ -67,7 +90,10 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
   const [choosing, setChoosing] = useState(false);
 
   const add = (files: Iterable<File>): void => {
-    if (uploads.add(files) > 0) announcer.say(strings.tooManyFiles(maxFiles));
+    const all = [...files];
+    const fit = all.filter((file) => accepts(accept, file));
+    if (fit.length < all.length) announcer.say(strings.notAccepted);
+    if (uploads.add(fit) > 0) announcer.say(strings.tooManyFiles(maxFiles));
   };
   const adding = useRef(add);
   useEffect(() => void (adding.current = add));
@@ -152,6 +178,7 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
               type="file"
               multiple
               hidden
+              accept={accept}
               aria-label={strings.attach}
               onChange={(event: ChangeEvent<HTMLInputElement>) => {
                 add(event.target.files ?? []);
@@ -161,7 +188,7 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
             {tools}
           </>
         )}
-        <div className="parley-text" data-value={text}>
+        <div className="parley-text" data-value={text} style={{ '--parley-rows': maxRows } as CSSProperties}>
           <Suggestions of={suggesting} />
           <textarea
             ref={field}
@@ -227,45 +254,5 @@ function Context({ editing, replyTo, onCancel }: ContextProps) {
         <Icon name="close" size={14} />
       </button>
     </div>
-  );
-}
-
-function Chips({ uploads }: { uploads: UploadView }) {
-  return (
-    <ul className="parley-chips">
-      {uploads.items.map((item) => (
-        <AttachmentChip key={item.key} item={item} onRemove={uploads.remove} onRetry={uploads.retry} />
-      ))}
-    </ul>
-  );
-}
-
-interface ChipProps {
-  item: UploadItem;
-  onRemove: (key: string) => void;
-  onRetry: (key: string) => void;
-}
-export function AttachmentChip({ item, onRemove, onRetry }: ChipProps) {
-  const { strings } = useParley();
-  const { file, status, progress, preview } = item;
-  const percent = Math.round(progress * 100);
-  const style = { '--parley-progress': `${status === 'uploading' ? percent : 0}%` } as CSSProperties;
-  return (
-    <li className="parley-chip" data-state={status} style={style}>
-      {preview ? <img src={preview} alt="" width={34} height={30} /> : null}
-      <bdi>{file.name}</bdi>
-      {status === 'uploading' ? <small>{strings.percent(percent)}</small> : null}
-      {status === 'failed' ? (
-        <>
-          <small role="alert">{strings.uploadFailed}</small>
-          <button type="button" aria-label={strings.retry} onClick={() => onRetry(item.key)}>
-            <Icon name="retry" size={14} />
-          </button>
-        </>
-      ) : null}
-      <button type="button" aria-label={strings.remove(file.name)} onClick={() => onRemove(item.key)}>
-        <Icon name="close" size={14} />
-      </button>
-    </li>
   );
 }

@@ -1,12 +1,14 @@
-import { useEffect, useRef } from 'react';
-import type { ComponentPropsWithoutRef, ComponentType, KeyboardEvent, ReactNode } from 'react';
+import type { ComponentPropsWithoutRef, ComponentType, ReactNode } from 'react';
 import type { MessageItem } from '@parley/client';
-import { useParley, useStrings } from '../hooks/context.ts';
+import { useStrings } from '../hooks/context.ts';
 import { useConversation } from '../hooks/open.ts';
+import { later } from './later.ts';
+import type { MessageActionsProps } from './message-actions.tsx';
+import type { ReactionBarProps } from './reactions.tsx';
 import { Receipt } from './receipt.tsx';
 import { isEmojiOnly } from './text.tsx';
 import { Time } from './time.tsx';
-import { cx, moveFocus } from './tools.ts';
+import { cx } from './tools.ts';
 
 /** The parts of a message that may be replaced; null leaves a part out. */
 export interface MessageSlots {
@@ -14,6 +16,7 @@ export interface MessageSlots {
   Bubble?: ComponentType<MessageBubbleProps> | null;
   Meta?: ComponentType<MessageMetaProps> | null;
   Actions?: ComponentType<MessageActionsProps> | null;
+  Reactions?: ComponentType<ReactionBarProps> | null;
 }
 
 export interface MessageAuthorProps extends ComponentPropsWithoutRef<'div'> {
@@ -82,71 +85,7 @@ function Failure({ item }: { item: MessageItem }) {
   );
 }
 
-export interface MessageAction {
-  /** Of the usual ones: `reply`, `edit`, `pin`, `report`, `delete`; after a question `delete`, `keep`. */
-  id: string;
-  label: string;
-  icon: ReactNode;
-  danger?: boolean;
-  onPress: () => void;
-}
-
-export interface MessageActionsProps extends Omit<ComponentPropsWithoutRef<'div'>, 'children'> {
-  item: MessageItem;
-  /** At least one. */
-  actions: readonly MessageAction[];
-  /** What the actions answer, for instance whether to delete. */
-  question?: string | undefined;
-}
-
-/** The buttons of a message, while it has the pointer or the focus. */
-export function MessageActions({ item: _, actions, question, className, ...rest }: MessageActionsProps) {
-  const { strings } = useParley();
-  const bar = useRef<HTMLDivElement>(null);
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const row = bar.current?.closest<HTMLElement>('li');
-    const buttons = [...(bar.current?.querySelectorAll<HTMLElement>('button') ?? [])];
-    if (event.key === 'Escape' || (event.key === 'ArrowLeft' && document.activeElement === buttons[0]))
-      row?.focus();
-    else if (!moveFocus(event, buttons, true)) return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
-  return (
-    <div
-      ref={bar}
-      role="toolbar"
-      aria-label={strings.actions}
-      onKeyDown={onKeyDown}
-      {...rest}
-      className={cx('parley-actions', className)}
-    >
-      {question ? <span>{question}</span> : null}
-      {actions.map((one, i) => (
-        <Action key={one.id} of={one} focused={question !== undefined && i === 0} />
-      ))}
-    </div>
-  );
-}
-
-/** @param focused whoever asked by the keyboard whether to delete answers there. */
-function Action({ of, focused }: { of: MessageAction; focused: boolean }) {
-  const { label, icon, danger, onPress } = of;
-  const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
-    if (focused) button.current?.focus();
-  }, [focused]);
-  return (
-    <button
-      ref={button}
-      type="button"
-      tabIndex={-1}
-      title={label}
-      aria-label={label}
-      data-danger={danger || undefined}
-      onClick={onPress}
-    >
-      {icon}
-    </button>
-  );
-}
+/** The buttons of a message, while it has the pointer or the focus. They load when they are first shown. */
+export const MessageActions = later<MessageActionsProps>(async () => ({
+  default: (await import('./message-actions.tsx')).MessageActions,
+}));

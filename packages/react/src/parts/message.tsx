@@ -1,21 +1,21 @@
-import { forwardRef, Fragment, memo, useState } from 'react';
-import type { ComponentPropsWithoutRef, KeyboardEvent, ReactNode } from 'react';
+import { forwardRef, Fragment, memo, useRef, useState } from 'react';
+import type { ComponentPropsWithoutRef, KeyboardEvent, PointerEvent, ReactNode } from 'react';
 import type { Attachment as AttachmentData, MessageItem } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
-import { useMessageById } from '../hooks/messages.ts';
-import { useConversation } from '../hooks/open.ts';
+import { useMessageById, useSenderOf } from '../hooks/messages.ts';
 import { useName } from '../hooks/people.ts';
-import { useCanPin } from '../hooks/pins.ts';
+import { canReact } from '../hooks/reactions.ts';
 import { useSlots } from '../hooks/slots.ts';
 import { Attachment } from './attachment.tsx';
 import { UserAvatar } from './avatar.tsx';
 import { Icon } from './icon.tsx';
-import type { IconName } from './icon.tsx';
-import { MessageActions, MessageAuthor, MessageBubble, MessageMeta } from './message-parts.tsx';
-import type { MessageAction, MessageSlots } from './message-parts.tsx';
+import { later } from './later.ts';
+import type { ChooseActions } from './message-actions.tsx';
+import { MessageAuthor, MessageBubble, MessageMeta } from './message-parts.tsx';
+import type { MessageSlots } from './message-parts.tsx';
+import type { Asked } from './message-tools.tsx';
 import { PollCard } from './poll.tsx';
 import { ReactionBar } from './reactions.tsx';
-import { ReportDialog } from './report.tsx';
 import { marked } from './text.tsx';
 import { timeOf } from './time.tsx';
 import { cx } from './tools.ts';
@@ -43,8 +43,9 @@ export interface MessageProps extends Omit<ComponentPropsWithoutRef<'li'>, 'chil
   slots?: MessageSlots;
 }
 
-/** Gets the usual buttons of a message, returns those to show. */
-export type ChooseActions = (usual: readonly MessageAction[], item: MessageItem) => readonly MessageAction[];
+const MessageTools = later(() => import('./message-tools.tsx'));
+/** A finger that rests for so long asks what one can do. */
+const pressMs = 500;
 
 const says = (item: MessageItem, fallback: string): string =>
   item.text || item.poll?.question || item.attachments.map(({ name }) => name).join(', ') || fallback;
@@ -58,72 +59,52 @@ export const Message = memo(
       Author = MessageAuthor,
       Bubble = MessageBubble,
       Meta = MessageMeta,
-      Actions = MessageActions,
+      Reactions = ReactionBar,
     } = { ...useSlots<MessageSlots>(), ...slots };
-    const { client, strings, locale, shortcuts, announcer } = useParley();
-    const conversation = useConversation(item.conversationId);
+    const { client, strings, locale, shortcuts } = useParley();
     const [hot, setHot] = useState(false);
-    const [asking, setAsking] = useState(false);
-    const [reporting, setReporting] = useState(false);
+    const [asked, ask] = useState<Asked>(null);
     const [unfolded, setUnfolded] = useState(false);
+    const pressing = useRef<ReturnType<typeof setTimeout>>(undefined);
     const name = useName(item.senderId);
+    const answered = useSenderOf(item.conversationId, item.replyTo);
+    const answeredName = useName(answered);
     const deleted = item.deletedAt !== null;
     const folded = item.blocked === true && !deleted && !unfolded;
     const failed = item.status === 'failed';
-    const canPin = useCanPin() && item.status === 'sent' && item.id !== null && !deleted;
-    const canChange = own && item.status === 'sent' && !deleted;
+    const quiet = deleted || folded || failed;
     const author = own ? strings.you : name;
-    const label = `${author}, ${timeOf(item.createdAt, locale)}: ${deleted ? strings.deleted : folded ? strings.blocked : says(item, '')}`;
+    const what = deleted ? strings.deleted : folded ? strings.blocked : says(item, '');
+    const about =
+      item.replyTo === null || deleted
+        ? ''
+        : `, ${strings.inReplyTo(answered === undefined ? null : answered === client.userId ? strings.you : answeredName)}`;
 
-    const remove = (): void => (onDelete ? onDelete(item) : setAsking(true));
     const onKeyDown = (event: KeyboardEvent<HTMLLIElement>): void => {
       rest.onKeyDown?.(event);
       if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
       const key = event.key.toLowerCase();
+      const canChange = own && item.status === 'sent' && !deleted;
       if (event.key === 'ArrowRight' || event.key === 'Enter')
         event.currentTarget.querySelector<HTMLElement>('.parley-actions button')?.focus();
       else if (shortcuts && key === 'r' && onReply && !deleted) onReply(item);
       else if (shortcuts && key === 'e' && onEdit && canChange && !item.poll) onEdit(item);
-      else if (event.key === 'Delete' && canChange) remove();
-      else return;
+      else if (shortcuts && key === '+' && !quiet && canReact(client, item)) ask('emoji');
+      else if (event.key === 'Delete' && canChange) {
+        if (onDelete) onDelete(item);
+        else ask('delete');
+      } else return;
       event.preventDefault();
     };
-
-    const answers = (): MessageAction[] => {
-      const erase = (): void =>
-        void conversation?.delete(item.id!).catch(() => {
-          setAsking(false);
-          announcer.say(strings.notDeleted);
-        });
-      return [
-        { id: 'delete', label: strings.delete, icon: icon('delete'), danger: true, onPress: erase },
-        { id: 'keep', label: strings.keep, icon: icon('close'), onPress: () => setAsking(false) },
-      ];
+    // A finger is over a message for as long as it touches it: what came with it would be gone before one can press it.
+    const point = (over: boolean) => (event: PointerEvent) => {
+      if (event.pointerType !== 'touch') setHot(over);
     };
-    const buttons = (): readonly MessageAction[] => {
-      if (asking) return answers();
-      const usual: MessageAction[] = [];
-      const add = (
-        id: 'reply' | 'edit' | 'pin' | 'report' | 'delete',
-        onPress: () => void,
-        label = strings[id],
-      ): unknown => usual.push({ id, label, icon: icon(id), onPress });
-      if (onReply && item.id !== null) add('reply', () => onReply(item));
-      if (onEdit && canChange && item.text !== null && !item.poll) add('edit', () => onEdit(item));
-      if (canPin) {
-        const change = item.pinned ? conversation?.unpin : conversation?.pin;
-        add(
-          'pin',
-          () => void change?.(item.id!).catch(() => announcer.say(strings.notPinned)),
-          item.pinned ? strings.unpin : strings.pin,
-        );
-      }
-      if (!own && item.id !== null && client.features?.includes('reports'))
-        add('report', () => setReporting(true));
-      if (canChange) add('delete', remove);
-      return choose ? choose(usual, item) : usual;
+    // To scroll cancels the pointer, and so the press.
+    const lift = (): void => {
+      clearTimeout(pressing.current);
+      pressing.current = undefined;
     };
-    const shown = (hot || asking) && !deleted && !folded && !failed ? buttons() : [];
 
     return (
       <li
@@ -134,22 +115,47 @@ export const Message = memo(
         data-first={first || undefined}
         data-last={last || undefined}
         data-state={deleted ? 'deleted' : item.status}
+        data-edited={item.editedAt !== null || undefined}
+        data-reacted={(item.reactions?.counts.length ?? 0) > 0 || undefined}
         data-highlight={highlight || undefined}
-        aria-label={label}
+        aria-label={`${author}, ${timeOf(item.createdAt, locale)}: ${what}${about}`}
         {...rest}
         onKeyDown={onKeyDown}
-        onPointerEnter={() => setHot(true)}
-        onPointerLeave={() => setHot(false)}
-        onFocus={(event) => (rest.onFocus?.(event), setHot(true))}
+        onPointerEnter={point(true)}
+        onPointerLeave={point(false)}
+        onFocus={(event) => {
+          rest.onFocus?.(event);
+          if (!asked) setHot(true);
+        }}
         onBlur={(event) => {
           if (event.currentTarget.contains(event.relatedTarget as Node | null)) return;
           setHot(false);
-          setAsking(false);
+          ask((was) => (was === 'delete' ? null : was));
         }}
       >
         {!own &&
           (last && item.senderId !== null ? <UserAvatar userId={item.senderId} size={32} /> : <span />)}
-        <div className="parley-content">
+        <div
+          className="parley-content"
+          onPointerDown={({ pointerType, target }) => {
+            lift();
+            // Whoever looks for a place in a sound holds it, too.
+            if (pointerType === 'touch' && !quiet && !(target as Element).closest('input, video, audio'))
+              pressing.current = setTimeout(() => ask('sheet'), pressMs);
+          }}
+          onPointerUp={lift}
+          onPointerCancel={lift}
+          onContextMenu={(event) => {
+            // The browser's own menu of a long press; a mouse still gets it.
+            if (pressing.current !== undefined) event.preventDefault();
+          }}
+          onClickCapture={(event) => {
+            // What was held is not pressed when the finger lifts.
+            if (asked !== 'sheet') return;
+            event.preventDefault();
+            event.stopPropagation();
+          }}
+        >
           {!own && first && Author ? <Author item={item} name={author} /> : null}
           {item.pinned ? <Pinned by={item.pinned.by} /> : null}
           {deleted ? (
@@ -181,16 +187,13 @@ export const Message = memo(
                 <div className="parley-bubble">{strings.files(item.attachmentIds.length)}</div>
               ) : null}
               <PollCard item={item} />
-              <ReactionBar item={item} offer={hot && !failed} />
+              {Reactions && <Reactions item={item} offer={hot && !failed} onMore={() => ask('emoji')} />}
             </>
           )}
           {Meta && own && (last || failed || receipts === 'every') && !deleted ? <Meta item={item} /> : null}
         </div>
-        {Actions && shown.length > 0 ? (
-          <Actions item={item} actions={shown} question={asking ? strings.deleteAsk : undefined} />
-        ) : null}
-        {reporting ? (
-          <ReportDialog target={{ messageId: item.id! }} onClose={() => setReporting(false)} />
+        {(hot && !quiet) || asked ? (
+          <MessageTools {...{ item, own, hot, asked, ask, onReply, onEdit, onDelete, choose, slots }} />
         ) : null}
       </li>
     );
@@ -234,5 +237,3 @@ export function Quote({ conversationId, messageId, onGo }: QuoteProps) {
     </button>
   );
 }
-
-const icon = (name: IconName): ReactNode => <Icon name={name} size={16} />;

@@ -1,24 +1,12 @@
 import { useId, useState } from 'react';
 import type { KeyboardEvent, RefObject } from 'react';
 import type { ComposerView } from '../hooks/composer.ts';
-import { useParley } from '../hooks/context.ts';
 import { mentionQuery, useSuggestions } from '../hooks/suggestions.ts';
 import type { Suggestion } from '../hooks/suggestions.ts';
-import { UserAvatar } from './avatar.tsx';
+import { later } from './later.ts';
+import type { Suggesting } from './suggestion-list.tsx';
 
 /** Whom one may mean after typing `@`: a list over the field, which keeps the focus. */
-
-interface Suggesting {
-  id: string;
-  list: readonly Suggestion[];
-  active: number;
-  pick(one: Suggestion): void;
-  point(index: number): void;
-  /** True if the key was for the list. */
-  onKeyDown(event: KeyboardEvent<HTMLTextAreaElement>): boolean;
-  /** What the field says of the list. */
-  field: object;
-}
 
 const steps: Partial<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
 
@@ -86,28 +74,7 @@ export function useSuggesting(
   };
 }
 
-export function Suggestions({ of: { id, list, active, pick, point } }: { of: Suggesting }) {
-  const { strings } = useParley();
-  if (list.length === 0) return null;
-  return (
-    <ul className="parley-suggestions" id={id} role="listbox" aria-label={strings.people}>
-      {list.map((one, i) => (
-        <li
-          key={one.mention.userId ?? one.mention.type}
-          id={`${id}-${i}`}
-          role="option"
-          aria-selected={i === active}
-          onPointerMove={() => point(i)}
-          // Before the field loses the focus.
-          onMouseDown={(event) => {
-            event.preventDefault();
-            pick(one);
-          }}
-        >
-          {one.mention.userId === undefined ? null : <UserAvatar userId={one.mention.userId} size={24} />}
-          <bdi>{one.name}</bdi>
-        </li>
-      ))}
-    </ul>
-  );
-}
+const List = later(() => import('./suggestion-list.tsx'));
+
+/** The list loads with the first mention. */
+export const Suggestions = ({ of }: { of: Suggesting }) => (of.list.length > 0 ? <List of={of} /> : null);

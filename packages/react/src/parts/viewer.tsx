@@ -3,7 +3,7 @@ import type { KeyboardEvent } from 'react';
 import type { Attachment } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
 import { useLink } from '../hooks/link.ts';
-import { Icon } from './icon.tsx';
+import { Icon, Path } from './icon.tsx';
 
 interface ViewerProps {
   pictures: readonly Attachment[];
@@ -11,6 +11,8 @@ interface ViewerProps {
   first: string;
   onClose: () => void;
 }
+
+const forward = 'm9 18 6-6-6-6';
 
 /** One picture large, and the others of the conversation by the arrows. The browser keeps the focus inside of it. */
 export default function Viewer({ pictures, first, onClose }: ViewerProps) {
@@ -53,7 +55,7 @@ export default function Viewer({ pictures, first, onClose }: ViewerProps) {
       disabled={pictures[at + step] === undefined}
       onClick={() => go(step)}
     >
-      <Icon name={step < 0 ? 'back' : 'forward'} size={22} />
+      {step < 0 ? <Icon name="back" size={22} /> : <Path d={forward} size={22} turn />}
     </button>
   );
   return (

@@ -2,9 +2,11 @@ import { useRef, useState } from 'react';
 import type { Attachment as AttachmentData } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
 import { linkOf } from '../hooks/link.ts';
-import { Icon } from './icon.tsx';
+import { Path } from './icon.tsx';
 
 const height = 32;
+const play = 'M6 4l14 8-14 8z';
+const pause = 'M15 4h3v16h-3zM6 4h3v16H6z';
 /** Without a waveform a voice note shows a flat line. */
 const flat = new Array<number>(32).fill(0);
 
@@ -62,7 +64,7 @@ export default function VoiceNote({ attachment }: { attachment: AttachmentData }
   return (
     <div className="parley-voice" role="group" aria-label={strings.voiceNote}>
       <button type="button" aria-label={label} title={label} onClick={() => void press()}>
-        <Icon name={playing ? 'pause' : 'play'} size={16} />
+        <Path d={playing ? pause : play} size={16} />
       </button>
       <span className="parley-wave">
         <svg viewBox={`0 0 ${bars.length} ${height}`} preserveAspectRatio="none" aria-hidden="true">
