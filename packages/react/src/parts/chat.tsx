@@ -14,8 +14,11 @@ export interface ChatProps extends Omit<ComponentPropsWithoutRef<'div'>, 'onSele
   slots?: ThreadSlots;
   /** Buttons in the head of a thread. */
   threadActions?: (conversationId: string) => ReactNode;
-  /** More for the thread: buttons of messages, attachments, receipts, why nothing can be written. */
-  thread?: Pick<ThreadProps, 'messageActions' | 'renderAttachment' | 'receipts' | 'readOnly'>;
+  /** More for the thread: buttons of messages, attachments, days, receipts, why nothing can be written. */
+  thread?: Pick<
+    ThreadProps,
+    'messageActions' | 'renderAttachment' | 'renderDay' | 'renderSystem' | 'receipts' | 'readOnly'
+  >;
   /** What stands where no conversation is chosen. */
   empty?: ReactNode;
   /** A column after the thread. */

@@ -8,6 +8,7 @@ import { otherOf } from '../hooks/people.ts';
 import { useSlot } from '../hooks/slots.ts';
 import { ConversationItem } from './conversation-item.tsx';
 import { Icon } from './icon.tsx';
+import { Problem } from './problem.tsx';
 import { cx, moveFocus, useFrame } from './tools.ts';
 
 export interface ConversationListProps extends Omit<
@@ -36,7 +37,8 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
     useSlash(search, shortcuts);
     const { items, hasMore, loadMore } = useConversations();
     const Item = useSlot('ConversationItem', ConversationItem) ?? ConversationItem;
-    const { state } = useConnection();
+    const { state, retry } = useConnection();
+    const [failed, setFailed] = useState(false);
     const [query, setQuery] = useState('');
     const wanted = query.trim().toLocaleLowerCase();
     // A name that is not known yet is fetched by its row, and looked through when it is there.
@@ -66,7 +68,12 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
       }
     };
     const tabStop = shown.some((item) => item.id === selectedId) ? selectedId : shown[0]?.id;
-    const loading = items.length === 0 && state !== 'connected' && state !== 'failed';
+    const refused = items.length === 0 && state === 'failed';
+    const loading = items.length === 0 && state !== 'connected' && !refused;
+    const more = (): void => {
+      setFailed(false);
+      loadMore().catch(() => setFailed(true));
+    };
     return (
       <nav
         ref={ref}
@@ -98,7 +105,8 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
             ))}
           </div>
         ) : null}
-        {shown.length === 0 && !loading ? (
+        {refused ? <Problem text={strings.refused} onRetry={retry} /> : null}
+        {shown.length === 0 && !loading && !refused ? (
           <div className="parley-empty">
             {wanted ? strings.noMatch : (renderEmpty?.() ?? strings.noConversations)}
           </div>
@@ -116,12 +124,10 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
             </li>
           ))}
         </ul>
-        {hasMore ? (
-          <button
-            type="button"
-            className="parley-more"
-            onClick={() => void loadMore().catch(() => undefined)}
-          >
+        {failed ? (
+          <Problem text={strings.notLoaded} onRetry={more} />
+        ) : hasMore ? (
+          <button type="button" className="parley-more" onClick={more}>
             {strings.loadMore}
           </button>
         ) : null}

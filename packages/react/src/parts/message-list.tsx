@@ -8,7 +8,7 @@ import {
   useRef,
   useState,
 } from 'react';
-import type { ComponentPropsWithoutRef, ComponentType, KeyboardEvent, Ref } from 'react';
+import type { ComponentPropsWithoutRef, ComponentType, KeyboardEvent, ReactNode, Ref } from 'react';
 import type { Attachment, MessageItem } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
 import { useMessages } from '../hooks/messages.ts';
@@ -21,6 +21,7 @@ import { Icon } from './icon.tsx';
 import { later } from './later.ts';
 import { Message } from './message.tsx';
 import type { MessageProps } from './message.tsx';
+import { Problem } from './problem.tsx';
 import { dayName, dayOf } from './time.tsx';
 import { cx, moveFocus } from './tools.ts';
 import { useRowWindow } from './window.ts';
@@ -49,6 +50,10 @@ export interface MessageListProps extends Omit<ComponentPropsWithoutRef<'div'>, 
   actions?: MessageProps['actions'];
   renderAttachment?: MessageProps['renderAttachment'];
   receipts?: MessageProps['receipts'];
+  /** What stands above the first message of a day, which began at `at`. */
+  renderDay?: ((name: string, at: number) => ReactNode) | undefined;
+  /** Shows a message that nobody sent in another way; undefined leaves it to the kit. */
+  renderSystem?: ((item: MessageItem) => ReactNode) | undefined;
   slots?: MessageListSlots;
   handle?: Ref<MessageListHandle>;
 }
@@ -63,6 +68,8 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
     actions,
     renderAttachment,
     receipts,
+    renderDay,
+    renderSystem,
     slots = {},
     handle,
     className,
@@ -73,7 +80,8 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
   const messages = useMessages(conversationId);
   useMembers(conversationId); // Receipts need their marks.
   const { items, status } = messages;
-  const { box, from, to, atEnd, loadingOlder, onScroll, scrollToEnd, scrollTo } = useRowWindow(messages);
+  const { box, from, to, atEnd, loadingOlder, failed, loadOlder, onScroll, scrollToEnd, scrollTo } =
+    useRowWindow(messages);
   const [active, setActive] = useState<string | null>(null);
   const [tinted, setTinted] = useState<string | null>(null);
   const [viewed, setViewed] = useState<{ pictures: readonly Attachment[]; first: string } | null>(null);
@@ -99,6 +107,9 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
   );
   useImperativeHandle(handle, () => ({ scrollToEnd, scrollTo: go }), [scrollToEnd, go]);
   useEffect(() => onAtEndChange?.(atEnd), [atEnd, onAtEndChange]);
+
+  // What a message offers is there when somebody points at one, also without a network.
+  useEffect(() => void import('./message-tools.tsx').catch(() => undefined), []);
 
   const divider = useDivider(conversationId, status === 'ready');
   const newCount = useNewCount(items, atEnd, me);
@@ -156,26 +167,41 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
     const when = Date.parse(item.createdAt);
     // The first row always has its day, which stays at the top while one reads.
     const newDay = i === 0 || dayOf(Date.parse(before!.createdAt)) !== dayOf(when);
+    const tabIndex = item.key === tabStop ? 0 : -1;
+    const system = item.senderId === null && item.deletedAt === null ? renderSystem?.(item) : undefined;
     return (
       <Fragment key={item.key}>
-        {newDay ? <Separator className="parley-day" text={dayName(when, now(), locale, strings)} /> : null}
+        {newDay ? (
+          <Separator
+            className="parley-day"
+            text={dayName(when, now(), locale, strings)}
+            at={when}
+            render={renderDay}
+          />
+        ) : null}
         {showDivider && at === dividerAt ? (
           <Separator className="parley-new" text={strings.newMessages(divider.count)} />
         ) : null}
-        <Row
-          item={item}
-          own={item.senderId !== null && item.senderId === me}
-          first={!together(before, item, at)}
-          last={!together(item, items[at + 1], at + 1)}
-          tabIndex={item.key === tabStop ? 0 : -1}
-          highlight={item.key === tinted}
-          onReply={onReply}
-          onEdit={onEdit}
-          actions={actions}
-          renderAttachment={renderAttachment}
-          receipts={receipts}
-          onQuote={go}
-        />
+        {system !== undefined ? (
+          <li className="parley-system" data-key={item.key} tabIndex={tabIndex}>
+            {system}
+          </li>
+        ) : (
+          <Row
+            item={item}
+            own={item.senderId !== null && item.senderId === me}
+            first={!together(before, item, at)}
+            last={!together(item, items[at + 1], at + 1)}
+            tabIndex={tabIndex}
+            highlight={item.key === tinted}
+            onReply={onReply}
+            onEdit={onEdit}
+            actions={actions}
+            renderAttachment={renderAttachment}
+            receipts={receipts}
+            onQuote={go}
+          />
+        )}
       </Fragment>
     );
   });
@@ -199,6 +225,12 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
         }}
       >
         {loadingOlder || (status === 'loading' && items.length === 0) ? <Skeleton /> : null}
+        {failed ? (
+          <Problem
+            text={failed.code === 'history_unavailable' ? strings.historyUnavailable : strings.notLoaded}
+            onRetry={loadOlder}
+          />
+        ) : null}
         {status === 'ready' && items.length === 0 ? (
           <p className="parley-empty">{strings.noMessages}</p>
         ) : null}
@@ -218,11 +250,17 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
   );
 });
 
-function Separator({ className, text }: { className: string; text: string }) {
+interface SeparatorProps {
+  className: string;
+  text: string;
+  at?: number;
+  render?: MessageListProps['renderDay'];
+}
+function Separator({ className, text, at = 0, render }: SeparatorProps) {
   return (
     <li className={className}>
       <span role="separator" aria-label={text}>
-        <bdi>{text}</bdi>
+        {render ? render(text, at) : <bdi>{text}</bdi>}
       </span>
     </li>
   );

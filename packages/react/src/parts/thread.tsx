@@ -63,6 +63,8 @@ export interface ThreadProps extends Omit<ComponentPropsWithoutRef<'section'>, '
   messageActions?: MessageProps['actions'];
   renderAttachment?: MessageProps['renderAttachment'];
   receipts?: MessageProps['receipts'];
+  renderDay?: MessageListProps['renderDay'];
+  renderSystem?: MessageListProps['renderSystem'];
   /** Why nothing can be written here. */
   readOnly?: string | null;
 }
@@ -87,6 +89,8 @@ function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }
     messageActions,
     renderAttachment,
     receipts,
+    renderDay,
+    renderSystem,
     readOnly = null,
     className,
     forwarded,
@@ -201,6 +205,8 @@ function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }
         actions={messageActions}
         renderAttachment={renderAttachment}
         receipts={receipts}
+        renderDay={renderDay}
+        renderSystem={renderSystem}
         handle={list}
       />
       {Typing ? <Typing conversationId={conversationId} /> : null}

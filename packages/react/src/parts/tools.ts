@@ -22,26 +22,24 @@ export function useFrame() {
   return { 'data-theme': scheme, 'data-density': density, dir, lang: locale };
 }
 
-/** Moves the focus among siblings; true if the key was one of those that do. */
+const page = 10;
+
+/** Moves the focus among siblings, by PageUp and PageDown ten of them; true if the key was one of those that do. */
 export function moveFocus(event: { key: string }, all: readonly HTMLElement[], horizontal: boolean): boolean {
   const at = all.indexOf(document.activeElement as HTMLElement);
   const rtl = horizontal && all[0] !== undefined && getComputedStyle(all[0]).direction === 'rtl';
-  const [back, on] = horizontal
-    ? rtl
-      ? ['ArrowRight', 'ArrowLeft']
-      : ['ArrowLeft', 'ArrowRight']
-    : ['ArrowUp', 'ArrowDown'];
-  const to =
-    event.key === back
-      ? Math.max(0, at - 1)
-      : event.key === on
-        ? Math.min(all.length - 1, at + 1)
-        : event.key === 'Home'
-          ? 0
-          : event.key === 'End'
-            ? all.length - 1
-            : -1;
-  const next = all[to];
+  const arrows = horizontal ? ['ArrowLeft', 'ArrowRight'] : ['ArrowUp', 'ArrowDown'];
+  const [back, on] = (rtl ? arrows.reverse() : arrows) as [string, string];
+  const steps: Record<string, number> = {
+    [back]: -1,
+    [on]: 1,
+    PageUp: -page,
+    PageDown: page,
+    Home: -all.length,
+    End: all.length,
+  };
+  const step = steps[event.key];
+  const next = step && all[Math.min(all.length - 1, Math.max(0, at + step))];
   if (!next) return false;
   next.focus();
   next.scrollIntoView({ block: 'nearest' });

@@ -7,13 +7,15 @@ import { cx } from './tools.ts';
 
 export interface TypingIndicatorProps extends ComponentPropsWithoutRef<'div'> {
   conversationId: string;
+  /** So many people are named; more are "several". */
+  max?: number;
 }
 
 const noUsers: ReadonlyMap<string, { name: string | null }> = new Map();
 
 /** Who types. Its row keeps its height, so that nothing moves. */
 export const TypingIndicator = forwardRef<HTMLDivElement, TypingIndicatorProps>(function TypingIndicator(
-  { conversationId, className, ...rest },
+  { conversationId, max, className, ...rest },
   ref,
 ) {
   const { users, userId: me } = useClient();
@@ -30,7 +32,7 @@ export const TypingIndicator = forwardRef<HTMLDivElement, TypingIndicatorProps>(
             <i />
             <i />
           </span>
-          {strings.typing(names)}
+          {strings.typing(names, max)}
         </>
       ) : null}
     </div>

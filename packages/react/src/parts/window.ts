@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import type { RefObject } from 'react';
+import type { ParleyError } from '@parley/client';
 import type { MessagesView } from '../hooks/messages.ts';
 
 /** Rows that are in the page at the end of a thread, and at most; older ones come and newer ones go in steps. */
@@ -20,6 +21,9 @@ export interface RowWindow {
   to: number;
   atEnd: boolean;
   loadingOlder: boolean;
+  /** Why older messages did not come. */
+  failed: ParleyError | null;
+  loadOlder(): void;
   onScroll(): void;
   scrollToEnd(): void;
   /** Brings a message into view, and older pages for it if need be. Resolves to its key, or null. */
@@ -44,6 +48,7 @@ export function useRowWindow(messages: MessagesView): RowWindow {
   const loading = useRef(false);
   const [atEnd, setAtEnd] = useState(true);
   const [loadingOlder, setLoadingOlder] = useState(false);
+  const [failed, setFailed] = useState<ParleyError | null>(null);
   /** Keys of the first and the last row; null: as many as there are at the end, and to the end. */
   const [range, setRange] = useState<{ from: string | null; to: string | null }>({ from: null, to: null });
 
@@ -93,9 +98,10 @@ export function useRowWindow(messages: MessagesView): RowWindow {
     if (loading.current) return;
     loading.current = true;
     setLoadingOlder(true);
+    setFailed(null);
     latest.current.messages
       .loadOlder()
-      .catch(() => undefined) // The next scroll tries again.
+      .catch(setFailed) // The next scroll tries again.
       .finally(() => {
         loading.current = false;
         setLoadingOlder(false);
@@ -194,5 +200,5 @@ export function useRowWindow(messages: MessagesView): RowWindow {
     [pin, place],
   );
 
-  return { box, from, to, atEnd, loadingOlder, onScroll, scrollToEnd, scrollTo };
+  return { box, from, to, atEnd, loadingOlder, failed, loadOlder: older, onScroll, scrollToEnd, scrollTo };
 }

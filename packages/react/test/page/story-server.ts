@@ -36,13 +36,22 @@ export class StoryServer {
   #sent = new Map<string, Line>();
   #sockets = new Set<StorySocket>();
   #reactions = new Map<string, readonly { userId: string; emoji: string }[]>();
-  #reacted = 0;
+  /** Events of a conversation that are no messages. */
+  #others = new Map<string, number>();
   #me: string;
   #names: ReadonlyMap<string, string>;
   online = new Set<string>();
   /** Addresses of attachments, by id. */
   files = new Map<string, string>();
   offline = false;
+  /** What asks for older messages, or more conversations, is refused with this code. */
+  failing: string | null = null;
+  /** Where more conversations begin, if there are more. */
+  cursor: string | null = null;
+  /** Sockets are closed with this code when they say who they are. */
+  refused: number | null = null;
+  /** Messages are sent, and no answer comes. */
+  silent = false;
   /** What `hello` names; undefined: the service is older than features. */
   features: readonly string[] | undefined;
   /** What was reported. */
@@ -88,10 +97,20 @@ export class StoryServer {
     const reactions = { revision: all.length, total: all.length, counts };
     const changes = [{ userId, emoji, on: true }];
     const d = { id: messageId, ...reactions, changes, more: false };
-    const seq = this.stories.get(cid)!.length + ++this.#reacted;
-    this.#tell({ t: 'event', e: 'message.reactions', cid, seq, d });
+    this.#tell({ t: 'event', e: 'message.reactions', cid, seq: this.#next(cid), d });
     const own = all.filter((one) => one.userId === this.#me).map((one) => one.emoji);
     return { messageId, reactions: { ...reactions, own } };
+  }
+  /** A message is changed; what arrives afterwards would have the seq of this event. */
+  edit(cid: string, seq: number, change: Partial<Line> & Json): void {
+    const message = { ...this.#message(this.stories.get(cid)!, seq), ...change };
+    this.#sent.set(`${cid} ${seq}`, message as unknown as Line);
+    this.#tell({ t: 'event', e: 'message.updated', cid, seq: this.#next(cid), d: { message } });
+  }
+  #next(cid: string): number {
+    const others = (this.#others.get(cid) ?? 0) + 1;
+    this.#others.set(cid, others);
+    return this.stories.get(cid)!.length + others;
   }
   /** Another member has read up to `seq`. */
   read(cid: string, userId: string, seq: number): void {
@@ -150,6 +169,8 @@ export class StoryServer {
     if (this.latencyMs > 0) await new Promise((done) => setTimeout(done, this.latencyMs));
     const body = typeof init.body === 'string' ? (JSON.parse(init.body) as Json) : {};
     const [, root, id = '', sub = '', last = ''] = url.pathname.replace(/^\/v1/, '').split('/');
+    if (this.failing !== null && (url.searchParams.has('before') || url.searchParams.has('cursor')))
+      return Response.json({ error: { code: this.failing, message: 'Not now.' } }, { status: 503 });
     if (root === 'messages' && sub === 'reactions')
       return Response.json(this.react(decodeURIComponent(id), this.#me, decodeURIComponent(last)));
     return Response.json(this.#answer(root!, decodeURIComponent(id), sub, url.searchParams, body));
@@ -168,7 +189,10 @@ export class StoryServer {
     if (root === 'attachments')
       return { url: this.files.get(id) ?? '', expiresAt: new Date(Date.now() + 600_000).toISOString() };
     if (id === '')
-      return { data: [...this.stories.values()].map((story) => this.#item(story)), nextCursor: null };
+      return {
+        data: [...this.stories.values()].map((story) => this.#item(story)),
+        nextCursor: query.has('cursor') ? null : this.cursor,
+      };
     const story = this.stories.get(id)!;
     if (sub === 'members')
       return {
@@ -199,6 +223,7 @@ export class StoryServer {
     const ack = (data: Json): void => socket.push({ t: 'ack', re: frame['id'], d: data });
     switch (frame['t']) {
       case 'auth':
+        if (this.refused !== null) return socket.end(this.refused);
         return socket.push({
           t: 'hello',
           d: {
@@ -234,6 +259,7 @@ export class StoryServer {
       case 'read':
         return ack({ cid: d['cid'], lastReadSeq: d['seq'] });
       case 'message.send': {
+        if (this.silent) return;
         const story = this.stories.get(d['cid'] as string)!;
         const seq = ++story.length;
         const key = `${story.id} ${seq}`;
@@ -291,8 +317,8 @@ class StorySocket {
   close(): void {
     this.#sockets.delete(this);
   }
-  end(): void {
+  end(code = 1006): void {
     this.#sockets.delete(this);
-    queueMicrotask(() => (this.onclose as ((event: object) => void) | null)?.({ code: 1006, reason: '' }));
+    queueMicrotask(() => (this.onclose as ((event: object) => void) | null)?.({ code, reason: '' }));
   }
 }

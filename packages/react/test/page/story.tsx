@@ -3,14 +3,17 @@ import { createClient } from '@parley/client';
 import {
   Avatar,
   Chat,
+  Composer,
   Message,
   MessageActions,
   MessageBubble,
   MessageMeta,
   ParleyProvider,
+  ReactionBar,
   Receipt,
+  TypingIndicator,
 } from '@parley/react';
-import type { ParleyProviderProps, Slots, ThreadSlots } from '@parley/react';
+import type { ChatProps, ParleyProviderProps, Slots, ThreadSlots } from '@parley/react';
 import { createWire, WirePanel } from '@parley/react/devtools';
 import '@fontsource-variable/geist';
 import '@parley/react/styles.css';
@@ -132,6 +135,10 @@ interface Options extends Pick<ParleyProviderProps, 'theme' | 'dir'> {
   slots?: boolean;
   /** Parts of messages of the page's own, in the thread alone, and a receipt below each own message. */
   parts?: boolean;
+  /** Parts with other properties than usual, and days and system messages of the page's own. */
+  tuned?: boolean;
+  /** Before the page connects: the service refuses its sockets with this code. */
+  refused?: number;
   /** Shows the frames beside the chat, or what they say too. */
   wire?: 'shown' | 'revealed';
   /** What the service has on. */
@@ -157,8 +164,19 @@ const parts: ThreadSlots = {
   ),
   Actions: (props) => <MessageActions {...props} data-mine="" />,
 };
+const tuned: ThreadSlots = {
+  Composer: (props) => <Composer {...props} maxRows={3} accept="image/*, .PDF" />,
+  Reactions: (props) => <ReactionBar {...props} quick={['🦆']} max={2} />,
+  Typing: (props) => <TypingIndicator {...props} max={1} />,
+};
+const views: ChatProps['thread'] = {
+  renderDay: (name, at) => <i data-mine={new Date(at).toISOString().slice(0, 10)}>{name.toUpperCase()}</i>,
+  renderSystem: (item) =>
+    item.metadata['kind'] === 'joined' ? <i data-mine="">→ {item.text}</i> : undefined,
+};
 const { theme, dir } = given;
 server.features = given.features;
+server.refused = given.refused ?? null;
 const root = document.getElementById('root')!;
 root.style.fontFamily = "'Geist Variable', sans-serif";
 createRoot(root).render(
@@ -173,6 +191,7 @@ createRoot(root).render(
   >
     <Chat
       {...(given.parts ? { slots: parts, thread: { receipts: 'every' as const } } : {})}
+      {...(given.tuned ? { slots: tuned, thread: views } : {})}
       list={{ sort: (a, b) => b.lastActivityAt.localeCompare(a.lastActivityAt) }}
       aside={
         given.wire ? (
