@@ -197,7 +197,7 @@ describe('the demo', () => {
     await today.press(' ');
     await asked!.getByRole('radio', { name: 'Today, 1 vote' }).waitFor();
     await today.press('ArrowDown');
-    await asked!.getByRole('radio', { name: 'Tomorrow, 1 vote' }).check();
+    await asked!.getByRole('radio', { name: 'Tomorrow, 1 vote' }).click();
     await seen!.getByRole('radio', { name: 'Tomorrow, 2 votes' }).and(b.page.locator(':checked')).waitFor();
     await asked!.getByRole('radio', { name: 'Tomorrow, 2 votes' }).waitFor();
     assert.deepEqual(await accessibilityProblems(a.page), []);
