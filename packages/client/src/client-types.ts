@@ -43,6 +43,8 @@ export interface ClientOptions {
    * it, they do so only for open conversations.
    */
   catchUp?: (options: FollowersOptions) => Followers;
+  /** The order of the list: by all that happens, edits, reactions and pins too (`activity`, the default), or by messages alone. */
+  sort?: 'activity' | 'message';
   /** Name and version of the application, for the server's logs. */
   sdk?: string;
   WebSocket?: new (url: string, protocols: string[]) => SocketLike;
@@ -67,6 +69,10 @@ export interface ClientEvents {
   message: { conversationId: string; seq: number; message: MessageOrTombstone };
   /** A new message of somebody else that mentions this user, by name or with everybody. */
   mention: { conversationId: string; seq: number; message: MessageOrTombstone };
+  /** The reactions to a message changed, or the votes for its poll, in any conversation; `data.id` is the message. */
+  reaction: { conversationId: string; seq: number; data: SocketEvents['message.reactions'] };
+  /** Something that belongs to this user alone changed, on any of its devices: a notification level, a block, a restriction. */
+  personal: EphemeralFrames['personal'];
   /** Events as they happen, each once. `catchUp` decides about those missed while disconnected. */
   event: ConversationEvent;
   conversation: { conversationId: string; change: 'added' | 'removed'; error?: ErrorInfo };

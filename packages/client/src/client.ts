@@ -132,6 +132,7 @@ export function createClient(options: ClientOptions): Client {
   const item = (entry: OutboxEntry) => entryItem(entry, me, outbox.errorOf(entry));
 
   const list = new ConversationList({
+    byMessage: options.sort === 'message',
     doubt: () => syncer.soon(),
     readPending: (cid) => reads.has(cid),
     wentBack: (cid) => {
@@ -316,7 +317,7 @@ export function createClient(options: ClientOptions): Client {
         return open.get(frame.d.cid)?.tell({ e: 'reaction.own', d: frame.d });
       case 'personal':
         extend((e) => e.personal(frame.d));
-        return events.emit('frame', frame);
+        return events.emit('personal', frame.d);
       case 'user.updated':
         return users.receive([frame.d.user]);
       case 'resync_required':
@@ -366,6 +367,7 @@ export function createClient(options: ClientOptions): Client {
   function emitEvent(event: EventFrame): void {
     const { cid: conversationId, seq, e: type, d: data } = event;
     events.emit('event', { conversationId, seq, type, data } as ConversationEvent);
+    if (event.e === 'message.reactions') events.emit('reaction', { conversationId, seq, data: event.d });
     if (event.e !== 'message.new') return;
     const { message } = event.d;
     events.emit('message', { conversationId, seq, message });

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConversationList } from '../src/state/conversation-list.ts';
-import type { EventFrame, SyncResult } from '../src/types.ts';
+import type { ConversationListItem, EventFrame, SyncResult } from '../src/types.ts';
 
 const cid = 'conv_a';
-function setup() {
+function setup({ byMessage = false } = {}) {
   const asked = { doubts: 0, wentBack: [] as string[] };
   const list = new ConversationList({
+    byMessage,
     doubt: () => void asked.doubts++,
     readPending: () => false,
     wentBack: (id) => void asked.wentBack.push(id),
@@ -42,6 +43,34 @@ function setup() {
   list.applySync(sync(10, 3), list.begin(), true);
   return { list, sync, message, asked, unread: () => list.store.get().unreadTotal };
 }
+
+test('sdk#sort: the list is sorted by activity, or by messages alone: a conversation without any by when it was made', () => {
+  const item = (id: string, lastActivityAt: string, lastMessageAt: string | null, createdAt: string) =>
+    ({
+      id,
+      lastSeq: 1,
+      unreadCount: 0,
+      lastReadSeq: 1,
+      lastActivityAt,
+      lastMessageAt,
+      createdAt,
+    }) as ConversationListItem;
+  const order = (byMessage: boolean): string => {
+    const { list } = setup({ byMessage });
+    const page = [
+      item('reacted', '9', '2', '1'),
+      item('empty', '5', null, '5'),
+      item('written', '4', '4', '3'),
+    ];
+    list.applyPage(page, list.begin());
+    return list.store
+      .get()
+      .items.map(({ id }) => id)
+      .join(' ');
+  };
+  assert.equal(order(false), 'reacted empty written');
+  assert.equal(order(true), 'empty written reacted');
+});
 
 test('messages of others and of the system count once, own ones never', () => {
   const { list, message, unread } = setup();

@@ -66,6 +66,13 @@ test('uploads#ticket: ticket, the file with the ticket’s headers, completion',
   assert.deepEqual(progress, [1]);
 });
 
+test('uploads#voice: length and waveform of a voice note are announced as they were given', async () => {
+  const { calls, uploads } = setting(put, () => status(201));
+  await uploads.upload('conv_1', file, { durationMs: 1_500, waveform: 'AAEC' });
+  const { durationMs, waveform } = JSON.parse(calls[1]!) as Record<string, unknown>;
+  assert.deepEqual([durationMs, waveform], [1_500, 'AAEC']);
+});
+
 test('uploads#ticket: a form has every field of the ticket, then the file as `file`', async () => {
   let form = new FormData();
   const ticket: UploadTicket['upload'] = {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setUp, useService } from '../../server/test/support/use.ts';
+import { ready, voiceNote } from '../../server/test/uploads/files.ts';
 import { openPage, signIn, useBrowser } from './browser.ts';
 import type { Watched } from './browser.ts';
 
 /** Finding one's way, and doing by hand what an app does. */
 describe('the explorer', () => {
-  const { service } = useService();
+  const { service, scene, server } = useService();
   const browser = useBrowser();
   let watched: Watched;
   setUp(async () => {
@@ -71,6 +72,51 @@ describe('the explorer', () => {
       'conversations.update',
     ])
       await page.getByRole('cell', { name: action, exact: true }).first().waitFor();
+    assert.deepEqual(problems.splice(0), []);
+  });
+
+  it('dashboard#explorer: a message shows its reactions, whom it mentions, who pinned it, its poll and its voice note', async () => {
+    const { page, problems } = watched;
+    const [anna, ben] = await Promise.all([scene.actor('anna'), scene.actor('ben')]);
+    for (const [{ id }, name] of [
+      [anna, 'Anna Sowa'],
+      [ben, 'Ben Ode'],
+    ] as const)
+      assert.equal((await server('PUT', `/v1/users/${id}`, { name })).status, 200);
+    const { id: cid } = await scene.group(anna, [ben]);
+    const mentions = [{ type: 'user', userId: ben.id }, { type: 'everyone' }];
+    const lunch = await scene.send(anna, cid, { text: 'Lunch?', mentions });
+    const poll = {
+      question: 'Where?',
+      options: [{ text: 'Here' }, { text: 'There' }],
+      anonymous: true,
+    };
+    const asked = await scene.send(anna, cid, { poll });
+    await scene.send(ben, cid, {
+      text: 'Listen',
+      attachments: [
+        await ready(ben.api, cid, { ...voiceNote, voice: { durationMs: 2_500, waveform: 'AAEC' } }),
+      ],
+    });
+    for (const done of [
+      await ben.api('PUT', `/v1/messages/${lunch.id}/reactions/%F0%9F%91%8D`, {}),
+      await anna.api('PUT', `/v1/messages/${lunch.id}/reactions/%F0%9F%91%8D`, {}),
+      await ben.api('PUT', `/v1/messages/${lunch.id}/reactions/:party:`, {}),
+      await ben.api('PUT', `/v1/messages/${lunch.id}/pin`),
+      await ben.api('PUT', `/v1/messages/${asked.id}/votes`, { options: [2] }),
+      await anna.api('POST', `/v1/messages/${asked.id}/poll/close`),
+    ])
+      assert.equal(done.status, 200, JSON.stringify(done.body));
+
+    await page.goto(`${service.url}/dashboard/env_dev/conversations/${cid}`);
+    await page.getByRole('tab', { name: 'Messages' }).click();
+    const item = (text: string) => page.getByRole('listitem').filter({ hasText: text });
+    await item('Lunch?').getByText('mentions Ben Ode, everyone').waitFor();
+    await item('Lunch?').getByText('👍 2, :party: 1').waitFor();
+    await item('Lunch?').getByText('pinned by Ben Ode').waitFor();
+    for (const text of ['Poll: Where?', 'anonymous', 'closed', 'Here: 0', 'There: 1'])
+      await item('Where?').getByText(text, { exact: true }).waitFor();
+    await item('Listen').getByText('note.ogg (audio/ogg, 64 bytes, 2.5 s)').waitFor();
     assert.deepEqual(problems.splice(0), []);
   });
 

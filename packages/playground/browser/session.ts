@@ -34,6 +34,7 @@ export function sessionOf(userId: string): Session {
     ...access(userId),
     ...network.options,
     storage: indexedDbStorage('parley-demo'),
+    sort: 'message',
     sdk: 'demo/0.1.0',
   });
   const calls = createCalls(client);

@@ -219,21 +219,25 @@ test('errors.md has a row for every code and close code', () => {
   assert.ok(page.includes('\n| 4009 | more than 10 sockets for the user |'));
 });
 
-test('every operation, parameter and property of openapi.json says what it means', () => {
-  type Node = Record<string, any>;
-  const missing: string[] = [];
+type Node = Record<string, any>;
+
+/** Notes the fields of a schema that do not say what they mean. */
+function noteUndescribed(schema: Node | undefined, place: string, missing: string[]): void {
+  if (!schema) return;
   const says = (node: Node): boolean =>
     typeof node.description === 'string' ||
     (node.anyOf ?? []).some((one: Node) => typeof one.description === 'string');
-  const look = (schema: Node | undefined, place: string): void => {
-    if (!schema) return;
-    for (const [name, field] of Object.entries<Node>(schema.properties ?? {})) {
-      if (!says(field)) missing.push(`${place}.${name}`);
-      look(field, `${place}.${name}`);
-    }
-    look(schema.items, place);
-    for (const one of schema.anyOf ?? []) look(one, place);
-  };
+  for (const [name, field] of Object.entries<Node>(schema.properties ?? {})) {
+    if (!says(field)) missing.push(`${place}.${name}`);
+    noteUndescribed(field, `${place}.${name}`, missing);
+  }
+  noteUndescribed(schema.items, place, missing);
+  for (const one of schema.anyOf ?? []) noteUndescribed(one, place, missing);
+}
+
+test('every operation, parameter and property of openapi.json says what it means', () => {
+  const missing: string[] = [];
+  const look = (schema: Node | undefined, place: string): void => noteUndescribed(schema, place, missing);
   const api = openapi() as Node;
   for (const [name, schema] of Object.entries<Node>(api.components.schemas)) look(schema, name);
   for (const item of [...Object.values<Node>(api.paths), ...Object.values<Node>(api.webhooks)])
@@ -246,6 +250,21 @@ test('every operation, parameter and property of openapi.json says what it means
         look(answer.content?.['application/json']?.schema, op.operationId);
     }
   assert.deepEqual(missing, [], 'add them to packages/protocol/src/texts');
+});
+
+test('every event, frame and field of asyncapi.json says what it means, without the media of calls', () => {
+  const missing: string[] = [];
+  const { messages, schemas } = (asyncapi() as Node).components;
+  const media = /^((client|ack|push)\.call\.|(Rt|Ice|Dtls))/;
+  for (const [name, { summary, payload }] of Object.entries<Node>(messages)) {
+    assert.ok(summary.length > 0, name);
+    if (!media.test(name)) noteUndescribed(payload, name, missing);
+  }
+  for (const [name, schema] of Object.entries<Node>(schemas))
+    if (!media.test(name)) noteUndescribed(schema, name, missing);
+  assert.deepEqual(missing, [], 'add them to packages/protocol/src/texts');
+  const { id } = messages['client.reaction.set'].examples[0].payload.d;
+  assert.match(id, /^msg_/, 'the example is a message');
 });
 
 test('docs/calls.md, A client of your own: asyncapi.json describes every object of the call frames', () => {

@@ -104,7 +104,10 @@ test('server SDK: every method, against the real service, with a webhook that ve
     await pins.remove(message.id);
     assert.deepEqual((await pins.list(conv.id)).data, []);
     const options = [{ text: 'yes' }, { text: 'no' }];
-    const asked = await messages.send(conv.id, { poll: { question: 'Which?', options } });
+    const mentions = [{ type: 'user', userId: 'bob', offset: 0, length: 4 }] as const;
+    const poll = { question: 'Which?', options };
+    const asked = await messages.send(conv.id, { text: '@bob', mentions: [...mentions], poll });
+    assert.deepEqual(asked.mentions, mentions);
     assert.ok((await parley.polls.close(asked.id)).poll?.closedAt);
     await assert.rejects(parley.polls.close(asked.id), { code: 'state_conflict', status: 409 });
     assert.equal(await messages.delete(asked.id, { hard: true }), undefined);

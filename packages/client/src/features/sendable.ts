@@ -15,7 +15,7 @@ interface Sent {
 
 /** Those of the client's events that matter here. */
 interface Heard {
-  frame: { t: string; d: unknown };
+  personal: { kind: string; d: unknown };
   failed: Sent;
   sent: Sent;
 }
@@ -49,10 +49,9 @@ function follow(host: SendableHost): Value<ReadonlyMap<string, number>> {
   const silences = new Value<ReadonlyMap<string, number>>(new Map());
   silencesOf.set(host.list, silences);
   const set = (cid: string, until: number): void => silences.set(new Map(silences.get()).set(cid, until));
-  host.on('frame', ({ t, d }) => {
-    const told = d as { kind: string; d: RestrictionChange };
-    if (t !== 'personal' || told.kind !== 'restriction') return;
-    const { conversationId, kind, until } = told.d;
+  host.on('personal', (told) => {
+    if (told.kind !== 'restriction') return;
+    const { conversationId, kind, until } = told.d as RestrictionChange;
     const end = until === null ? Infinity : Date.parse(until) - host.clockOffset();
     set(conversationId ?? '', kind === 'silence' ? end : 0);
   });

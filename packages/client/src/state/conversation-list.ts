@@ -9,7 +9,7 @@ import type {
 import { isTombstone } from './message-window.ts';
 
 export interface ConversationListSnapshot {
-  /** The loaded conversations, by last activity, newest first. */
+  /** The loaded conversations, newest first: by last activity, or by last message where the client was asked for that. */
   items: readonly ConversationListItem[];
   /** Unread messages over all conversations, loaded or not. */
   unreadTotal: number;
@@ -37,6 +37,8 @@ interface Head {
 type Levelled = Pick<ConversationListItem, 'level' | 'muted'> & { mutedUntil?: string | null };
 
 export interface ConversationListOptions {
+  /** By messages alone, not by all that happens. */
+  byMessage: boolean;
   /** A count cannot be known from events alone: the server must be asked. */
   doubt(): void;
   /** The server has fewer events than were seen here: its store was restored to an earlier state. */
@@ -384,9 +386,9 @@ export class ConversationList {
       mentionUnreadTotal += head.mentions ?? 0;
       if (head.item) items.push(this.#item(head.item, head));
     }
-    items.sort((a, b) =>
-      a.lastActivityAt < b.lastActivityAt ? 1 : a.lastActivityAt > b.lastActivityAt ? -1 : 0,
-    );
+    const at = (item: ConversationListItem): string =>
+      this.#o.byMessage ? (item.lastMessageAt ?? item.createdAt) : item.lastActivityAt;
+    items.sort((a, b) => (at(a) < at(b) ? 1 : at(a) > at(b) ? -1 : 0));
     return { items, unreadTotal, mentionUnreadTotal, hasMore: this.nextCursor !== null };
   }
 }

@@ -48,6 +48,10 @@ test('sdk#reactions, T1.6: one’s own shows at once and on the other device, ed
     const [onPhone, onLaptop, onOther] = await Promise.all([phone, laptop, other].map((c) => opened(c, cid)));
     assert.ok(phone.features?.includes('reactions'));
     const before = onPhone!.messages.get().items;
+    const heard: string[] = [];
+    other.on('reaction', ({ conversationId, data }) =>
+      heard.push(`${conversationId} ${data.id} ${data.total}`),
+    );
     const reacting = onPhone!.react(id, '👍');
     await until(() => brief(onPhone!, id) === '👍1 | 👍');
     assert.equal(brief(onLaptop!, id), ' | ', 'the server does not know yet');
@@ -56,6 +60,7 @@ test('sdk#reactions, T1.6: one’s own shows at once and on the other device, ed
     assert.equal(brief(onPhone!, id), '👍1 | 👍');
     await until(() => brief(onLaptop!, id) === '👍1 | 👍');
     await until(() => brief(onOther!, id) === '👍1 | ');
+    assert.deepEqual(heard, [`${cid} ${id} 1`]);
     assert.equal(onPhone!.messages.get().items.length, before.length);
 
     await onOther!.edit(id, { text: 'edited' });
@@ -108,11 +113,17 @@ test('events#personal: muting on one device shows on the other', async () => {
     const handle = await opened(phone, cid);
     await laptop.connect();
     const muted = () => laptop.conversations.get().items.find((c) => c.id === cid)?.muted;
+    const heard: unknown[] = [];
+    laptop.on('personal', ({ kind, d }) => heard.push([kind, d['conversationId'], d['level']]));
     await until(() => muted() === false);
     await handle.mute();
     await until(() => muted() === true);
     await handle.unmute();
     await until(() => muted() === false);
+    assert.deepEqual(heard, [
+      ['level', cid, 'none'],
+      ['level', cid, 'all'],
+    ]);
   } finally {
     for (const client of [phone, laptop]) client.disconnect();
   }

@@ -38,7 +38,11 @@ export function Messages(props: { conversationId: string; members: string[]; del
   const nameOf = useNames([
     ...props.members,
     ...(query.data?.pages.flatMap((page) =>
-      page.data.flatMap(({ senderId, pinnedBy = null }) => [senderId, pinnedBy]),
+      page.data.flatMap(({ senderId, pinnedBy = null, mentions = [] }) => [
+        senderId,
+        pinnedBy,
+        ...mentions.map(({ userId = null }) => userId),
+      ]),
     ) ?? []),
   ]);
   const may = useMay('messages.send') && !props.deleted;
@@ -98,6 +102,14 @@ export function Messages(props: { conversationId: string; members: string[]; del
                 {message.text}
               </div>
             )}
+            {message.mentions ? (
+              <Text size="sm" c="dimmed">
+                mentions{' '}
+                {message.mentions
+                  .map(({ type, userId }) => (userId === undefined ? type : nameOf(userId)))
+                  .join(', ')}
+              </Text>
+            ) : null}
             {message.attachments.map((file) => (
               <Text key={file.id} size="sm" className="person">
                 <Icon of={FileIcon} /> {file.name} ({file.mimeType}, {file.size} bytes

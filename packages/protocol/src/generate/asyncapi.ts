@@ -11,6 +11,9 @@ import {
   realtime,
   socketEvents,
 } from '../index.ts';
+import type { EphemeralType } from '../index.ts';
+import { ephemeralTexts, eventTexts } from '../texts/frames.ts';
+import { describeFields } from './describe.ts';
 import { sample, sampleMessageId } from './sample.ts';
 import { isObject, schemaRegistry } from './schemas.ts';
 import type { Json, JsonObject } from './schemas.ts';
@@ -27,6 +30,30 @@ const object = (properties: Record<string, object>, optional: string[] = []) => 
 const text = (value: string) => ({ type: 'string', const: value });
 const plain = (schema: object): Json => JSON.parse(JSON.stringify(schema)) as Json;
 
+/** What all frames have; the fields of `d` are described by the table of texts. */
+const envelope: Record<string, string> = {
+  t: 'The type of the frame',
+  id: 'Any id of yours, unique per socket; the answer has it as `re`',
+  e: 'The event’s name',
+  cid: 'The conversation’s id',
+  seq: 'Its position in the conversation; every event takes the next one',
+  d: 'The fields of this type',
+};
+/** Frames whose `d.id` is that of a message. */
+const ofMessages = /^(client|ack|event|push)\.(message|reaction|poll)\./;
+/** docs/calls.md describes these: they are forms of mediasoup and WebRTC. */
+const ofMedia = /^((client|ack|push)\.call\.|(Rt|Ice|Dtls))/;
+
+function describe(name: string, payload: JsonObject): JsonObject {
+  const fields = payload.properties as JsonObject;
+  for (const [field, one] of Object.entries(fields))
+    if (isObject(one) && envelope[field] !== undefined) one.description ??= envelope[field];
+  const data = isObject(fields.d) && isObject(fields.d.properties) ? fields.d.properties : {};
+  if (ofMessages.test(name) && isObject(data.id)) data.id.description ??= 'The message’s id, `msg_…`';
+  if (!ofMedia.test(name)) describeFields(payload, name);
+  return payload;
+}
+
 const socketErrorCodes = errorCodes.filter((code) => errorRow(code).socket === 'error');
 
 /** AsyncAPI 3.0 of the socket, from the server's point of view: it receives client frames and sends the others. */
@@ -41,12 +68,12 @@ export function asyncapi(): JsonObject {
     const example = sample(plain(payload)) as JsonObject;
     const d = example.d;
     if ('id' in example) example.id = '1';
-    if (/^(client|ack|event)\.message\./.test(name) && isObject(d) && 'id' in d) d.id = sampleMessageId;
+    if (ofMessages.test(name) && isObject(d) && 'id' in d) d.id = sampleMessageId;
     messages[name] = {
       name,
       title: name,
       summary,
-      payload: use(payload),
+      payload: describe(name, use(payload)),
       examples: [{ payload: example }],
     };
   };
@@ -96,11 +123,14 @@ export function asyncapi(): JsonObject {
       seq: { type: 'integer', minimum: 1 },
       d: socketEvents[event],
     });
-    push(`event.${event}`, payload, `Event \`${event}\`, in the conversation’s seq stream`);
+    push(`event.${event}`, payload, `${eventTexts[event]}. An event of the conversation’s seq stream`);
   }
   for (const [type, d] of Object.entries(ephemeralFrames)) {
-    push(`push.${type}`, object({ t: text(type), d }), `Ephemeral \`${type}\`, outside the seq stream`);
+    const says = ephemeralTexts[type as EphemeralType];
+    push(`push.${type}`, object({ t: text(type), d }), `${says}. Ephemeral: outside the seq stream`);
   }
+  for (const [title, schema] of Object.entries(schemas))
+    if (!ofMedia.test(title)) describeFields(schema, title);
 
   return {
     asyncapi: '3.0.0',

@@ -13,7 +13,7 @@ export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Ty
 export const optional = Type.Optional;
 
 /** A name in one line: it is put into mails, among others, so it has no line break and no other control character. */
-export const line = (options: { minLength?: number; maxLength: number }) =>
+export const line = (options: { minLength?: number; maxLength: number; description?: string }) =>
   Type.String({ ...options, pattern: '^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*$' });
 
 export const UserId = Type.String({

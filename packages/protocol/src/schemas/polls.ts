@@ -41,7 +41,11 @@ export const NewPoll = closed({
           description: 'Its place in the list, from 1: it may be left out',
         }),
       ),
-      text: line({ minLength: 1, maxLength: limits.pollOptionCharacters }),
+      text: line({
+        minLength: 1,
+        maxLength: limits.pollOptionCharacters,
+        description: 'What can be voted for, 1 to 100 characters',
+      }),
     }),
     {
       minItems: limits.pollOptions.min,

@@ -27,7 +27,12 @@ async function organization() {
   const ann = createApi(service.url, body.token as string);
   const group = await server('POST', '/v1/conversations', { type: 'group', members: ['ann', 'bob'] });
   const messages = `/v1/conversations/${group.body.id}/messages`;
-  assert.equal((await ann('POST', messages, { text: 'hello', clientMsgId: '1' })).status, 201);
+  const said = { text: 'hello', clientMsgId: '1', mentions: [{ type: 'user', userId: 'bob' }] };
+  const sent = await ann('POST', messages, said);
+  assert.equal(sent.status, 201);
+  const own = `/v1/messages/${sent.body.id}`;
+  assert.equal((await ann('PUT', `${own}/reactions/:yes:`, {})).status, 200);
+  assert.equal((await ann('PUT', `${own}/pin`)).status, 200);
   const upload = { filename: 'a.png', contentType: 'image/png', size: 100, conversationId: group.body.id };
   assert.equal((await ann('POST', '/v1/uploads', upload)).status, 201);
   await server('POST', '/v1/webhooks', { url: 'https://hooks.example.com/x', events: ['message.created'] });
@@ -124,7 +129,9 @@ describe('dashboard#delete-organization: DELETE /v1/organizations/{id}', () => {
     assert.equal((await remove()).status, 204);
     assert.equal(await removeEnded(db), 0, 'not before sockets and requests have ended');
     const before = await rowsOf('env_dev');
-    assert.ok((await rowsOf(env.id))['messages']! > 0);
+    const there = await rowsOf(env.id);
+    for (const name of ['messages', 'reactions', 'message_reactions', 'mentions', 'pins'])
+      assert.ok(there[name]! > 0, name);
     assert.equal(await removeEnded(db, 0), 1);
     const left = await rowsOf(env.id);
     assert.deepEqual(

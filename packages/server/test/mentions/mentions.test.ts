@@ -244,9 +244,11 @@ test('mentions#list: messages that name me, newest first, of conversations that 
     201,
   );
   await ok(ben.api('PUT', `/v1/messages/${ids[0]}/reactions/:ok:`, {}));
+  await ok(anna.api('PUT', `/v1/messages/${ids[0]}/pin`));
   const all = await inbox(ben);
   assert.deepEqual([all.data.map((m) => m.id), all.nextCursor], [ids, null]);
-  assert.deepEqual([all.data[0].mentions, all.data[0].reactions.own], [[to(ben)], [':ok:']]);
+  const [{ mentions, reactions, pinnedBy }] = all.data as [any];
+  assert.deepEqual([mentions, reactions.own, pinnedBy], [[to(ben)], [':ok:'], anna.id]);
   const paged: string[] = [];
   for (let query: string | null = '?limit=1'; query !== null;) {
     const page: Awaited<ReturnType<typeof inbox>> = await inbox(ben, query);

@@ -216,7 +216,7 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
 
 /** Blocks, bans, silences, slow mode and word lists. */
 async function askModeration(
-  { server }: Scene,
+  { server, online }: Scene,
   { a, b, c, id }: { a: Actor; b: Actor; c: Actor; id: string },
 ): Promise<void> {
   for (const user of [b, c]) await ok(a.api('PUT', `/v1/blocks/${user.id}`));
@@ -231,12 +231,20 @@ async function askModeration(
   await ok(server('PUT', `/v1/users/${b.id}/silence`, {}));
   await ok(server('DELETE', `/v1/users/${b.id}/silence`));
   for (const slowModeSeconds of [60, 0]) await ok(a.api('PATCH', path, { rules: { slowModeSeconds } }));
+  const [owner, member] = [await online(a), await online(b)];
+  await ok(a.api('PATCH', path, { rules: { posting: 'moderators' } }));
+  await owner.event('conversation.updated', id);
+  owner.send('typing', { cid: id, state: 'start' });
+  await member.ephemeral('typing', (d) => d.userId === a.id);
+  await ok(a.api('PATCH', path, { rules: { posting: 'all' } }));
+  await Promise.all([owner.close(), member.close()]);
   const list = { entries: ['gold'], action: 'mask', conversations: 'all' };
   await ok(server('PUT', '/v1/moderation/lists/words', list));
+  await ok(server('PUT', '/v1/moderation/lists/other', { ...list, entries: ['silver'], action: 'report' }));
   await ok(server('GET', '/v1/moderation/lists'));
   await ok(server('GET', '/v1/moderation/lists/words'));
-  await ok(b.api('POST', `${path}/messages`, { text: 'gold', clientMsgId: 'masked' }));
-  await ok(server('DELETE', '/v1/moderation/lists/words'));
+  await ok(b.api('POST', `${path}/messages`, { text: 'gold and silver', clientMsgId: 'masked' }));
+  for (const name of ['words', 'other']) await ok(server('DELETE', `/v1/moderation/lists/${name}`));
   const hook = '/v1/hooks/before-send';
   await ok(server('PUT', hook, { url: 'http://127.0.0.1:9/' }));
   const sent = await ok(b.api('POST', `${path}/messages`, { text: 'asked about', clientMsgId: 'asked' }));

@@ -237,8 +237,10 @@ test('polls#close: the author and the server close; then no vote counts, results
   await socket.event('message.reactions', cid);
   await ok(vote(anna, id, 2));
   assertError(await close(ben.api, id), 403, 'forbidden');
+  await ok(ben.api('PUT', `/v1/messages/${id}/pin`));
   const closed = await ok(close(anna.api, id));
   assert.deepEqual([closed.version, closed.editedAt, closed.reactions.votes.length], [1, null, 2]);
+  assert.equal(closed.pinnedBy, ben.id, 'the message as it is read');
   assert.ok(Date.parse(closed.poll.closedAt) > 0);
   const enriched = await socket.event('message.enriched', cid);
   assert.deepEqual(enriched.d, { id, poll: closed.poll });

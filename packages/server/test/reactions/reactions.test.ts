@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { assertError } from '../support/api.ts';
 import type { Actor } from '../support/scene.ts';
@@ -216,26 +217,56 @@ test('reactions#event, reactions#own: members hear of the counts, the reactor’
   }
 });
 
+/** All members react with all of these, as one batch of the group commit. */
+async function everybody(cid: string, seq: number, emoji: string[]): Promise<void> {
+  const set = await sql(
+    `SELECT s.status FROM conversations c, LATERAL (
+       SELECT array_agg(m.env) AS envs, array_agg(m.conv) AS convs, array_agg($2::bigint) AS seqs, array_agg(m.usr) AS users,
+         array_agg(e) AS emoji, array_agg(true) AS on_, array_agg(false) AS no
+       FROM members m, unnest($3::text[]) e WHERE m.conv = c.no AND m.env = c.env
+     ) x, LATERAL set_reactions(x.envs, x.convs, x.seqs, x.users, x.on_, x.emoji, x.on_, x.no, 30000) s WHERE c.id = $1`,
+    [cid, seq, emoji],
+  );
+  assert.deepEqual(new Set(set.map((row) => row['status'])), new Set(['ok']));
+}
+
+test('reactions#message, T1.2: with 10,000 reactions a message is below 4 KB in history, and below 16 KB whatever its emoji and ids', async () => {
+  const page = async (ids: string[], emoji: string[]) => {
+    const anna = await scene.actor();
+    const members = ids.map((id) => ({ id, api: anna.api }));
+    const { id: cid } = await scene.group(anna, members);
+    const { seq } = await scene.send(anna, cid);
+    await everybody(cid, seq, emoji);
+    const [message] = (await ok(anna.api('GET', `/v1/conversations/${cid}/messages`))).data;
+    assert.deepEqual([message.reactions.total, message.reactions.own.length], [20 * (ids.length + 1), 20]);
+    return Buffer.byteLength(JSON.stringify(message));
+  };
+  const usual = await page(
+    range(499).map(() => randomUUID()),
+    range(20).map((i) => `:${i}:`),
+  );
+  assert.ok(usual < 4_096, `${usual} bytes`);
+  // The longest ids, and emoji of 64 bytes that take twice as many in JSON.
+  const largest = await page(
+    range(3).map((i) => `${randomUUID()}${i}`.padEnd(128, 'x')),
+    range(20).map((i) => `${i}`.padEnd(64, '"')),
+  );
+  assert.ok(largest > 8_192 && largest < 16_384, `${largest} bytes`);
+});
+
 test('reactions#quiet, T1.7: unread counts and the last message are the same after 1,000 reactions', async () => {
   const { people, cid, id, seq } = await talk(50);
   const [, reader] = people;
   const before = await scene.item(reader, cid);
-  // As one batch of the group commit.
-  const set = await sql(
-    `SELECT s.status FROM conversations c, LATERAL (
-       SELECT array_agg(m.env) AS envs, array_agg(m.conv) AS convs, array_agg($2::bigint) AS seqs, array_agg(m.usr) AS users,
-         array_agg(':' || e || ':') AS emoji, array_agg(true) AS on_, array_agg(false) AS no
-       FROM members m, generate_series(1, 20) e WHERE m.conv = c.no AND m.env = c.env
-     ) x, LATERAL set_reactions(x.envs, x.convs, x.seqs, x.users, x.on_, x.emoji, x.on_, x.no, 30000) s WHERE c.id = $1`,
-    [cid, seq],
+  await everybody(
+    cid,
+    seq,
+    range(20).map((i) => `:${i}:`),
   );
-  assert.deepEqual(new Set(set.map((row) => row['status'])), new Set(['ok']));
   const after = await scene.item(reader, cid);
   for (const field of ['unreadCount', 'lastReadSeq', 'lastMessage', 'lastMessageAt', 'muted'])
     assert.deepEqual(after[field], before[field], field);
   assert.equal((await shown(reader, id)).total, 1_000);
-  const size = JSON.stringify(await ok(reader.api('GET', `/v1/messages/${id}`))).length;
-  assert.ok(size < 20 * (64 + 3 * 130) + 1_000, `${size} bytes`);
 });
 
 test('reactions#deleted: a tombstone shows none, takes none, and its rows go', async () => {

@@ -3,9 +3,9 @@ import { actingUser } from '../callers.ts';
 import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
 import { completed } from '../messages/cold.ts';
+import { withExtras } from '../messages/operations.ts';
 import { decodeCursor, encodeCursor, fitting, isInteger, isTime, pageLimit } from '../pages.ts';
 import { liveAt, viewLive } from '../sql/message-reader.ts';
-import { withReactions } from '../sql/reaction-reader.ts';
 import { listMentions, listMentionsIn } from './sql.ts';
 import type { MentionPlace, NamedRow } from './sql.ts';
 
@@ -31,7 +31,7 @@ export async function list(ctx: Context, input: Input<'mentions.list'>): Promise
         );
   const mine = rows.filter((r) => r.seen);
   const page = mine.slice(0, limit);
-  const found = await messagesOf(ctx, user.no, page);
+  const found = await messagesOf(ctx, page);
   const fit = await fitting(found);
   const end =
     fit < page.length || mine.length > limit
@@ -46,18 +46,13 @@ export async function list(ctx: Context, input: Input<'mentions.list'>): Promise
 }
 
 /** The messages of the rows, each at its place; null for one that the customer's database no longer has, or that was deleted. */
-async function messagesOf(
-  ctx: Context,
-  user: number,
-  rows: readonly NamedRow[],
-): Promise<(Message | null)[]> {
-  const env = ctx.env.no;
-  const places = await liveAt(ctx.db, env, rows);
+async function messagesOf(ctx: Context, rows: readonly NamedRow[]): Promise<(Message | null)[]> {
+  const places = await liveAt(ctx.db, ctx.env.no, rows);
   const flags = new Map(rows.map((r) => [r.conv, r.flags]));
   const shown = new Map<string, Message>();
   for (const [conv, some] of Map.groupBy(places, (row) => row.conv)) {
     const messages = (await completed(ctx, some)).map(viewLive);
-    const all = await withReactions(ctx.db, env, { no: conv, flags: flags.get(conv)! }, user, messages);
+    const all = await withExtras(ctx, { no: conv, flags: flags.get(conv)! }, messages);
     for (const message of all) shown.set(`${conv} ${message.seq}`, message as Message);
   }
   return rows.map(({ conv, seq }) => shown.get(`${conv} ${seq}`) ?? null);

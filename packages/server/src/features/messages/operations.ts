@@ -204,7 +204,7 @@ export async function get(ctx: Context, input: Input<'messages.get'>): Promise<M
 /** Adds what extensions show of messages of one conversation, as the caller sees it. */
 export async function withExtras(
   { db, env, caller }: Context,
-  conv: SeenConversation,
+  conv: Pick<SeenConversation, 'no' | 'flags'>,
   messages: MessageOrTombstone[],
 ): Promise<MessageOrTombstone[]> {
   const reacted = await withReactions(db, env.no, conv, caller.user?.no ?? null, messages);

@@ -5,13 +5,12 @@ import type { Context } from '../context.ts';
 import { moderates, requireWriting } from '../conversations/access.ts';
 import { parseExtras, storeExtras } from '../extras.ts';
 import { happened } from '../happenings.ts';
-import { findAnywhere, readableMessage, withMessage } from '../messages/operations.ts';
+import { findAnywhere, readableMessage, withExtras, withMessage } from '../messages/operations.ts';
 import { setExtras } from '../messages/sql.ts';
 import { commitReaction } from '../reactions/operations.ts';
 import { notePollClosed, pollClosed } from '../reactions/sql.ts';
 import { viewLive } from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
-import { withReactions } from '../sql/reaction-reader.ts';
 
 /** Polls (polls.md). A poll is part of its message; votes are reactions under keys of their own. */
 
@@ -70,6 +69,6 @@ export async function close(ctx: Context, { messageId }: Input<'polls.close'>): 
     ]);
     return { message, conv: access.conv };
   });
-  const [shown] = await withReactions(ctx.db, env, conv, ctx.caller.user?.no ?? null, [message]);
+  const [shown] = await withExtras(ctx, conv, [message]);
   return shown as Message;
 }

@@ -40,7 +40,7 @@ export const tooMuch = () => new HistoryError('failed', undefined, 'it sent more
 export const sentences = {
   noTables: 'The tables are not there: migrate first.',
   oldSchema:
-    'It is of version 1, which has no `extras`: records that have some stay with this service until it is migrated.',
+    'It is of version 1, which has no `extras`: records are written without them, and what they tell stays with this service.',
   unverified: 'The connection is encrypted, but the certificate is not verified.',
   plain: 'The connection is not encrypted.',
   noUser:
