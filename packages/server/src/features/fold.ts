@@ -8,6 +8,8 @@ type Kind = 'letter' | 'ideograph' | 'nothing' | 'gap';
 interface Sign {
   kind: Kind;
   folded: string;
+  /** It may be a part of the ideograph before it. */
+  joins?: boolean;
 }
 
 const isIdeograph =
@@ -15,10 +17,14 @@ const isIdeograph =
 const isInvisible = /^[\p{M}\p{Cf}\u115f\u1160\u3164\uffa0]+$/u;
 const isLetter = /[\p{L}\p{N}]/u;
 const accents = /[^\p{L}\p{N}]/gu;
+/** Marks of voiced kana, and the vowels and ends of Korean syllables: a text has them apart, or in one sign with what is before them. */
+const isPart = /^[\u1161-\u1175\u11a8-\u11c2\u3099\u309a]$/u;
 
 function look(sign: string): Sign {
   // Compatibility forms (full width, circled, mathematical) become plain letters.
   const plain = sign.normalize('NFKC');
+  if (isPart.test(plain))
+    return { kind: isInvisible.test(plain) ? 'nothing' : 'ideograph', folded: plain, joins: true };
   if (isInvisible.test(plain)) return { kind: 'nothing', folded: '' };
   if (!isLetter.test(plain)) return { kind: 'gap', folded: '' };
   if (isIdeograph.test(plain)) return { kind: 'ideograph', folded: plain };
@@ -35,16 +41,19 @@ const plainIdeograph = (code: number): boolean =>
 /** What is known of each code point, 0 before it was seen: `look` takes a microsecond, a text has thousands. 1 MB. */
 const known = new Uint8Array(0x110000);
 const kinds: readonly (Kind | null)[] = [null, 'nothing', 'gap', 'letter', 'ideograph'];
+const kindBits = 7;
 /** Added where a sign does not stand for itself; `foldedOf` says for what. Unicode has some ten thousand of them. */
 const folds = 8;
+const joins = 16;
 const foldedOf = new Map<number, string>();
 
 function learn(code: number): number {
   const sign = String.fromCodePoint(code);
-  const { kind, folded } = plainIdeograph(code) ? ({ kind: 'ideograph', folded: sign } as const) : look(sign);
-  const own = kind === 'nothing' || kind === 'gap' || folded === sign;
+  const about: Sign = plainIdeograph(code) ? { kind: 'ideograph', folded: sign } : look(sign);
+  const { kind, folded } = about;
+  const own = folded === '' || folded === sign;
   if (!own) foldedOf.set(code, folded);
-  return (known[code] = kinds.indexOf(kind) + (own ? 0 : folds));
+  return (known[code] = kinds.indexOf(kind) + (own ? 0 : folds) + (about.joins ? joins : 0));
 }
 
 export interface Word {
@@ -58,22 +67,33 @@ export interface Word {
 export function wordsOf(text: string): Word[] {
   const words: Word[] = [];
   let open: Word | null = null;
+  /** The ideograph before the sign. */
+  let base: Word | null = null;
   for (let at = 0; at < text.length;) {
     const from = at;
     const code = text.codePointAt(from)!;
     at += code > 0xffff ? 2 : 1;
     const about = known[code]! || learn(code);
-    const kind = kinds[about & ~folds];
+    const kind = kinds[about & kindBits];
+    if (kind === 'nothing' && about < joins) continue;
+    const folded: string = about & folds ? foldedOf.get(code)! : text.slice(from, at);
+    if (about >= joins && base) {
+      const whole = (base.folded + folded).normalize('NFC');
+      if (whole.length === 1) {
+        base.folded = whole;
+        base.to = at;
+        continue;
+      }
+    }
     if (kind === 'nothing') continue;
-    const folded = about < folds ? text.slice(from, at) : foldedOf.get(code)!;
     if (kind === 'letter' && open) {
       open.folded += folded;
       open.to = at;
-    } else if (kind === 'gap') open = null;
+    } else if (kind === 'gap') open = base = null;
     else {
       const word: Word = { folded, from, to: at };
       words.push(word);
-      open = kind === 'letter' ? word : null;
+      [open, base] = kind === 'letter' ? [word, null] : [null, word];
     }
   }
   return words;

@@ -85,7 +85,7 @@ test('hooks#settings: the secret is shown once, defaults are filled in, and a ki
   assertError(await server('GET', beforeSend), 404, 'not_found');
 });
 
-test('hooks#before-send: a message is allowed, rejected or rewritten; the original is stored nowhere', async () => {
+test('hooks#before-send, T6.7: a message is allowed, rejected or rewritten; the original is stored nowhere', async () => {
   const [anna, ben] = await Promise.all([scene.actor('anna'), scene.actor('ben')]);
   const { id: cid } = await scene.group(anna, [ben], { name: 'Tea', metadata: { room: 7 } });
   const socket = await scene.online(ben);

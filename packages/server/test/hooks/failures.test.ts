@@ -70,7 +70,7 @@ const hostile: Record<string, Answer> = {
   'hangs up at once': (_, res) => void res.destroy(),
 };
 
-test('hooks#failures: whatever the receiver does, a message is stored unchanged or refused, as set; nobody else waits', async () => {
+test('hooks#failures, T6.5: whatever the receiver does, a message is stored unchanged or refused, as set; nobody else waits', async () => {
   const [anna, nora] = await Promise.all([scene.actor(), neighbour.actor()]);
   const [{ id: cid }, { id: theirs }] = await Promise.all([scene.group(anna, []), neighbour.group(nora, [])]);
   await setHook(neighbour.server, elsewhere.url);

@@ -131,7 +131,7 @@ test('joining#races: removing members and closing the group leave what the event
   }
 });
 
-test('joining#links: a link lets in as many as it says, of a hundred at once', async () => {
+test('joining#links, T7.3: a link lets in as many as it says, of a hundred at once', async () => {
   const owner = await scene.actor('owner');
   const { id: cid } = await scene.group(owner, [], { rules: { joining: 'link' } });
   const { id, token, ...link } = await invite(owner.api, cid, { maxUses: 10 });
@@ -208,7 +208,7 @@ test('joining#links: what ended, is used up, was revoked or never was looks the 
   assert.equal((assertError(full, 409, 'limit_reached') as any).param, 'invites');
 });
 
-test('joining#full: nobody is the 501st member, and nothing is written', async () => {
+test('joining#full, T7.4: nobody is the 501st member, and nothing is written', async () => {
   const [owner, ann] = await Promise.all([scene.actor('owner'), scene.actor('ann')]);
   const ids = Array.from({ length: limits.groupMembers }, () => `crowd-${randomUUID()}`);
   const made = await server('POST', '/v1/conversations', {

@@ -161,7 +161,7 @@ async function patient(ask: () => Promise<{ code: string; retryAfterMs?: number 
   }
 }
 
-describe('conversations#rules: every rule for every role', () => {
+describe('conversations#rules, T7.1: every rule for every role', () => {
   for (const [rules, changes] of table)
     it(JSON.stringify(rules), async () => {
       const set = await server('PATCH', path, { rules: { ...all, ...rules } });
@@ -190,7 +190,7 @@ describe('conversations#rules: every rule for every role', () => {
     });
 });
 
-test('conversations#posting: in announcement mode members read, react, repeat and leave; what they sent before stays', async () => {
+test('conversations#posting, T7.2: in announcement mode members read, react, repeat and leave; what they sent before stays', async () => {
   const [owner, member] = await Promise.all([scene.actor('owner'), scene.actor('member')]);
   const { id } = await scene.group(owner, [member], { rules: { posting: 'moderators' } });
   await server('PATCH', `/v1/conversations/${id}`, { rules: { posting: 'all' } });

@@ -35,6 +35,13 @@ test('words#compare: whole words, without case, accents, width and signs that sh
     ['坏人', '他是坏人。坏 人', '他是**。* *'],
     ['カキ', 'かきカキガキｶｷ', 'かき**ガキ**'],
     ['나쁜', '그는나쁜사람', '그는**사람'],
+    // In one sign or in several, of which half width has more.
+    ['ガキ', 'ガキ ｶﾞｷ カ\u3099キ カ\u200b\u3099キ カキ', '** *** *** **** カキ'],
+    ['パ\u309a', 'パ バ', '* バ'],
+    ['ハ\u309a', 'パ ﾊﾟ ハ', '* ** ハ'],
+    ['나쁜', '그는나쁜사람'.normalize('NFD'), `${'그는'.normalize('NFD')}*****${'사람'.normalize('NFD')}`],
+    ['나쁜'.normalize('NFD'), '나쁜 나쁘', '** 나쁘'],
+    ['나', 'ㄴㅏ 나 난 ㅏ', '** * 난 ㅏ'],
   ];
   for (const [entry, text, shown] of cases) {
     assert.equal(await masked([entry], text), shown, `${entry} in ${text}`);
@@ -169,7 +176,7 @@ async function stepsOf<T>(run: () => T | Promise<T>): Promise<{ steps: number; r
   }
 }
 
-test('words#cost: a text takes a few steps a letter, whatever the lists and the text are', async () => {
+test('words#cost, T6.8: a text takes a few steps a letter, whatever the lists and the text are', async () => {
   const of = (entry: (i: number) => string): WordList =>
     list(Array.from({ length: 5_000 }, (_, i) => entry(i)));
   const lists: Record<string, WordList> = {

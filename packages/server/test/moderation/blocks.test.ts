@@ -132,7 +132,7 @@ test('blocks#both: the conversation opens when neither blocks the other, and is 
   assert.equal(await flagsOf(cid), 0);
 });
 
-test('blocks#groups: both stay and see everything; the blocked one cannot add the other, and its calls do not ring there', async () => {
+test('blocks#groups, T6.2: both stay and see everything; the blocked one cannot add the other, and its calls do not ring there', async () => {
   const [anna, ben, cleo] = await Promise.all([scene.actor(), scene.actor(), scene.actor()]);
   const { id: cid } = await scene.group(ben, [anna, cleo]);
   await block(anna, ben);
@@ -164,7 +164,7 @@ test('blocks#groups: both stay and see everything; the blocked one cannot add th
   assert.equal((await act(anna, call.id, 'join')).status, 200, 'it may join');
 });
 
-test('blocks#presence: the blocked one sees nothing of the other, from the moment of the block', async () => {
+test('blocks#presence, T6.2: the blocked one sees nothing of the other, from the moment of the block', async () => {
   const { anna, ben } = await pair();
   const [watcher, own] = await Promise.all([scene.online(ben), scene.online(anna)]);
   const watch = async (by = watcher, of = anna) =>

@@ -60,7 +60,7 @@ test('restrictions#silence, blocks#direct: they bind votes, closing and pins, an
   assertError(await close(ben, id), 403, 'forbidden');
 });
 
-test('blocks#mentions: who blocks the sender is mentioned without effect, by name and with everybody (E3, E6.1)', async () => {
+test('blocks#mentions, T6.2: who blocks the sender is mentioned without effect, by name and with everybody (E3, E6.1)', async () => {
   const [anna, ben, cleo] = await Promise.all(['anna', 'ben', 'cleo'].map((name) => scene.actor(name)));
   const { id: cid } = await scene.group(ben!, [anna!, cleo!]);
   const say = async (mentions: object[]) =>

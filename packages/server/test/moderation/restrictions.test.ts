@@ -160,6 +160,39 @@ test('restrictions#ban: the user leaves, users cannot bring it back until the en
   );
 });
 
+test('restrictions#told: all devices of the user hear of it, nobody else, and a stranger not what was written about it', async () => {
+  const { owner, member, other, cid } = await group();
+  const [stranger, byServer] = [await scene.actor('stranger'), await scene.actor('by-server')];
+  const people = [member, member, stranger, byServer, other];
+  const sockets = await Promise.all(people.map((one) => scene.online(one)));
+  const [phone, laptop, atStranger, atOther, watcher] = sockets as [any, any, any, any, any];
+  const reason = 'words that hurt';
+  const told = async (socket: any) => (await socket.ephemeral('personal')).d;
+
+  const silenced = await server('PUT', `/v1/users/${member.id}/silence`, { reason });
+  await server('DELETE', `/v1/users/${member.id}/silence`);
+  const banned = await restrict(owner.api, cid, member, { kind: 'ban', reason });
+  for (const socket of [phone, laptop]) {
+    const [first, second, third] = [await told(socket), await told(socket), await told(socket)];
+    assert.deepEqual([first.kind, first.d], ['restriction', { conversationId: null, ...silenced.body }]);
+    assert.deepEqual(second.d, { conversationId: null, userId: member.id, kind: null, until: null });
+    assert.deepEqual(third.d, { conversationId: cid, ...banned.body });
+    assert.deepEqual([second.rev, third.rev], [first.rev + 1, first.rev + 2]);
+  }
+  // Anybody may have a group and ban strangers from it, also those who have blocked them.
+  await stranger.api('PUT', `/v1/blocks/${owner.id}`, {});
+  assert.equal((await told(atStranger)).kind, 'block');
+  const far = await restrict(owner.api, cid, stranger, { kind: 'ban', reason });
+  assert.equal(far.body.reason, reason);
+  assert.deepEqual((await told(atStranger)).d, { conversationId: cid, ...far.body, reason: null });
+  const trusted = await restrict(server, cid, byServer, { kind: 'ban', reason });
+  assert.deepEqual((await told(atOther)).d, { conversationId: cid, ...trusted.body });
+  // Nothing is lifted, so nobody is told.
+  assert.equal((await lift(owner.api, cid, other)).status, 204);
+  await watcher.barrier();
+  assert.ok(watcher.frames.every((f: { t: string }) => f.t !== 'personal'));
+});
+
 test('restrictions#end: a silence and a ban end by themselves, on every path', async () => {
   const { owner, member, other, cid } = await group();
   const end = soon(1_500);
@@ -190,6 +223,11 @@ test('restrictions#who: owners, moderators and servers, never against themselves
     assertError(await restrict(member.api, cid, owner, { kind }), 403, 'forbidden');
     assertError(await restrict(owner.api, cid, owner, { kind }), 400, 'invalid_request', 'userId');
   }
+  // Who may restrict nobody does not learn who exists.
+  const nobody = `/v1/conversations/${cid}/restrictions/nobody-at-all`;
+  assertError(await member.api('PUT', nobody, silence), 403, 'forbidden');
+  assertError(await member.api('DELETE', nobody), 403, 'forbidden');
+  assertError(await owner.api('PUT', nobody, silence), 404, 'not_found');
   const second = await scene.actor('second');
   await server('POST', `/v1/conversations/${cid}/members`, { userIds: [second.id] });
   await server('PATCH', `/v1/conversations/${cid}/members/${second.id}`, { role: 'moderator' });

@@ -11,7 +11,7 @@ import { environments } from '../support/service.ts';
 import { useService } from '../support/use.ts';
 import { decide, queue, report, world } from './report-tools.ts';
 
-/** reports.md: who reads the queue, what word lists put into it, and how long it stays. */
+/** reports.md: who reads the queue, what word lists put into it, and how long it stays; how long restrictions and links do. */
 
 const { service, scene, server, db } = useService();
 
@@ -125,4 +125,38 @@ test('reports#kept: what was decided stays for 180 days, and what is open stays'
   await move(2);
   await removeExpired(db, 7 * 24 * 3_600_000);
   assert.deepEqual(await ids(), [open]);
+});
+
+test('restrictions#erasure, joining#erasure: what has ended is removed a day later, and what has not stays', async () => {
+  const [owner, ...people] = await Promise.all(
+    ['owner', 'now', 'early', 'late'].map((name) => scene.actor(name)),
+  );
+  const { id: cid } = await scene.group(owner!, [], { rules: { joining: 'link' } });
+  const path = `/v1/conversations/${cid}`;
+  const links: string[] = [];
+  for (const { id } of people) {
+    const ban = await owner!.api('PUT', `${path}/restrictions/${id}`, { kind: 'ban' });
+    assert.equal(ban.status, 200, JSON.stringify(ban.body));
+    links.push((await owner!.api('POST', `${path}/invites`, {})).body.id as string);
+  }
+  // The first has no end, or one that is to come; the others ended some hours ago.
+  for (const [i, hours] of [23, 25].entries()) {
+    await db.query(
+      `UPDATE restrictions r SET until = clock_timestamp() - $2 * interval '1 hour' FROM users u
+       WHERE u.id = $1 AND r.usr = u.no AND r.env = u.env`,
+      [people[i + 1]!.id, hours],
+    );
+    await db.query(
+      `UPDATE invite_links SET expires_at = clock_timestamp() - $2 * interval '1 hour' WHERE id = $1`,
+      [links[i + 1], hours],
+    );
+  }
+  await removeExpired(db, 7 * 24 * 3_600_000);
+  const banned = await db.query<{ id: string }>(
+    `SELECT u.id FROM restrictions r JOIN users u ON u.no = r.usr AND u.env = r.env WHERE u.id = ANY($1)`,
+    [people.map(({ id }) => id)],
+  );
+  const kept = await db.query<{ id: string }>('SELECT id FROM invite_links WHERE id = ANY($1)', [links]);
+  assert.deepEqual(banned.map(({ id }) => id).sort(), [people[0]!.id, people[1]!.id].sort());
+  assert.deepEqual(kept.map(({ id }) => id).sort(), [links[0], links[1]].sort());
 });

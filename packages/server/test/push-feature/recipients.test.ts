@@ -105,7 +105,7 @@ describe('push: who is told', () => {
     assert.deepEqual([told(member).length, onTablet()], [2, 1]);
   });
 
-  it('blocks#push: nobody who blocks the author', async () => {
+  it('blocks#push, T6.2: nobody who blocks the author', async () => {
     const [sender, blocker, other] = [await scene.actor(), await withDevice(), await withDevice()];
     const { id } = await scene.group(sender, [blocker, other]);
     await blocker.api('PUT', `/v1/blocks/${sender.id}`, {});

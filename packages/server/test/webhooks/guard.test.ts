@@ -8,7 +8,7 @@ import { use, useService } from '../support/use.ts';
 const { service, server, db } = useService({ env: { CHAT_ALLOW_PRIVATE_TARGETS: 'false' } });
 const receiver = use(startReceiver, (r) => r.close());
 
-test('webhooks#targets: http, private, loopback, link-local, CGNAT and metadata addresses are 400 with param url', async () => {
+test('webhooks#targets, hooks#request: http, private, loopback, link-local, CGNAT and metadata addresses are 400 with param url', async () => {
   const urls = [
     'http://example.com/',
     'https://localhost/',
@@ -34,6 +34,9 @@ test('webhooks#targets: http, private, loopback, link-local, CGNAT and metadata 
       'url',
     );
   assert.deepEqual((await server('GET', '/v1/webhooks')).body.data, []);
+  for (const url of urls)
+    assertError(await server('PUT', '/v1/hooks/before-send', { url }), 400, 'invalid_request', 'url');
+  assert.deepEqual((await server('GET', '/v1/hooks')).body.data, []);
 });
 
 test('webhooks#targets: the same guard protects databases, http history endpoints and media endpoints', async () => {
@@ -73,7 +76,7 @@ test('webhooks#targets: the same guard protects databases, http history endpoint
   assert.equal(egressIp, null, 'nothing is said where nothing is set');
 });
 
-test('webhooks#targets: the target is checked again when connecting', async () => {
+test('webhooks#targets, hooks#request: the target is checked again when connecting', async () => {
   const made = await server('POST', '/v1/webhooks', {
     url: 'https://example.com/',
     events: ['message.created'],
@@ -83,5 +86,11 @@ test('webhooks#targets: the target is checked again when connecting', async () =
   const { body } = await server('POST', `/v1/webhooks/${made.body.id}/test`);
   assert.equal(body.status, 'failed');
   assert.match(body.attempts[0].error, /^refused/);
+  const hook = '/v1/hooks/before-send';
+  assert.equal((await server('PUT', hook, { url: 'https://example.com/' })).status, 200);
+  await db.query('UPDATE hooks SET url = $1', [receiver.url.replace('http:', 'https:')]);
+  const asked = (await server('POST', `${hook}/test`)).body;
+  assert.deepEqual([asked.verdict, asked.status], [null, null]);
+  assert.match(asked.error, /^refused/);
   assert.deepEqual(receiver.received, []);
 });

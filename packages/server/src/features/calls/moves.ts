@@ -72,7 +72,10 @@ export async function endCallOf(
   if (locked) await change(ctx, tx, locked.call, ended(locked.call, reason, locked.at));
 }
 
-/** Removes a user from the calls that the user rings or takes part in: those of one conversation, or all. */
+/**
+ * Removes a user from the calls that the user rings or takes part in: that of one conversation, which is locked, or all. The call of a
+ * conversation is looked at whoever is in it, because the user may be joining at this moment; it is waited for.
+ */
 export async function leaveCalls(
   ctx: CallContext,
   tx: Tx,
@@ -80,8 +83,10 @@ export async function leaveCalls(
   user: number,
   conv?: number,
 ): Promise<void> {
-  for (const no of await sql.liveCallsWith(tx, env, user, conv ?? null)) {
-    const locked = await sql.lockCall(tx, env, no);
+  const live =
+    conv === undefined ? await sql.liveCallsWith(tx, env, user) : [await sql.liveCallOf(tx, env, conv)];
+  for (const no of live) {
+    const locked = no === null ? undefined : await sql.lockCall(tx, env, no);
     if (!locked) continue;
     const { call, at } = locked;
     await change(ctx, tx, call, withMove(call, user, 'leave', at), [{ user, endedHere: 'removed' }]);

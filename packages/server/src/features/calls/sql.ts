@@ -104,18 +104,11 @@ export async function liveCallOf(db: Queryable, env: number, conv: number): Prom
 }
 
 /** The live calls in which a user rings or takes part, in the order in which they are locked. */
-export const liveCallsWith = async (
-  db: Queryable,
-  env: number,
-  user: number,
-  conv: number | null,
-): Promise<number[]> =>
+export const liveCallsWith = async (db: Queryable, env: number, user: number): Promise<number[]> =>
   (
     await db.query<{ call: number }>(
-      `SELECT p.call FROM call_participants p JOIN calls k ON k.env = p.env AND k.no = p.call
-       WHERE p.env = $1 AND p.usr = $2 AND p.state IN ('ringing', 'joining', 'joined') AND ($3::bigint IS NULL OR k.conv = $3)
-       ORDER BY p.call`,
-      [env, user, conv],
+      `SELECT call FROM call_participants WHERE env = $1 AND usr = $2 AND state IN ('ringing', 'joining', 'joined') ORDER BY call`,
+      [env, user],
     )
   ).map((r) => r.call);
 

@@ -97,7 +97,7 @@ export const moderates = ({ role, actor }: Pick<LockedAccess, 'role' | 'actor'>)
   actor === null || role === 'owner' || role === 'moderator';
 
 /** Throws `forbidden` unless the caller may act against a member of this role: a moderator may not against its equals. */
-export function requireModerator(access: LockedAccess, against: Role): void {
+export function requireModerator(access: Pick<LockedAccess, 'role' | 'actor'>, against: Role): void {
   if (!moderates(access))
     throw new ApiError('forbidden', { message: 'Only the owner or a moderator may do this.' });
   if (access.role === 'moderator' && against !== 'member')

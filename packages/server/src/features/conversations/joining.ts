@@ -11,7 +11,7 @@ import type { Context } from '../context.ts';
 import { parseMetadata } from '../metadata.ts';
 import { decodeCursor, isInteger, keyPage, pageLimit } from '../pages.ts';
 import { wordsOf } from '../fold.ts';
-import { lockForChange, missing, moderates, readable, requireGroup, requireModerator } from './access.ts';
+import { lockForChange, missing, readable, requireGroup, requireModerator } from './access.ts';
 import type { LockedAccess } from './access.ts';
 import { parseRules, rulesOf } from './rules.ts';
 import { findConversation, insertMembers, listMemberViews, viewConversation } from './sql.ts';
@@ -228,8 +228,7 @@ export async function listInvites(
   input: Input<'invites.list'>,
 ): Promise<Output<'invites.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
-  if (!moderates({ role: conv.role, actor: ctx.caller.user }))
-    throw new ApiError('forbidden', { message: 'Only the owner or a moderator may do this.' });
+  requireModerator({ role: conv.role, actor: ctx.caller.user }, 'member');
   return {
     data: await invites.liveInvites(ctx.db, ctx.env.no, conv.no, limits.invitesPerConversation),
   };

@@ -10,8 +10,8 @@ import { decodeCursor, isInteger, isTime, keyPage, pageLimit } from '../pages.ts
 import { moment } from '../time.ts';
 import { existingUser } from '../users/operations.ts';
 import { personalChangeOf } from '../users/personal.ts';
-import { setSilenced } from '../users/sql.ts';
-import { lockForChange, moderates, readable, requireGroup, requireModerator } from './access.ts';
+import { lockUser, setSilenced } from '../users/sql.ts';
+import { lockForChange, readable, requireGroup, requireModerator } from './access.ts';
 import type { LockedAccess } from './access.ts';
 import { removeFromGroup } from './members.ts';
 import { findMembers } from './sql/members.ts';
@@ -66,11 +66,12 @@ async function change<R extends Restriction | null | undefined>(
   run: (tx: Tx, target: Target) => Promise<R>,
 ): Promise<R> {
   return ctx.db.tx(async (tx) => {
-    await readable(ctx, tx, conversationId);
+    // Who may restrict nobody locks nobody, and does not learn who exists.
+    const { role } = await readable(ctx, tx, conversationId);
+    requireModerator({ role, actor: ctx.caller.user }, 'member');
     const { no, id } = await existingUser(ctx, tx, userId);
-    // The user's row is locked before the conversation, as everywhere. What is told is known below.
-    const told: Record<string, unknown> = {};
-    await personalChangeOf(ctx, tx, no, 'restriction', told);
+    // Before the conversation, as everywhere.
+    await lockUser(tx, ctx.env.no, no);
     const access = await lockForChange(ctx, tx, conversationId);
     requireGroup(access.conv, 'Restrictions are for groups.');
     if (access.actor?.no === no)
@@ -78,8 +79,12 @@ async function change<R extends Restriction | null | undefined>(
     const [member] = await findMembers(tx, ctx.env.no, access.conv.no, [no]);
     requireModerator(access, member?.role ?? 'member');
     const done = await run(tx, { access, user: { no, id }, role: member?.role ?? null });
-    Object.assign(told, { conversationId, ...(done ?? lifted(id)) });
-    if (done !== undefined) await tellWebhooks(ctx, tx, { no, id }, access.actor, conversationId, done);
+    if (done === undefined) return done;
+    // What somebody writes into a reason must not reach people who are not in the group, and may have blocked the writer.
+    const kept = member === undefined && access.actor ? { reason: null } : {};
+    const told = done ? { ...done, ...kept } : lifted(id);
+    await personalChangeOf(ctx, tx, no, 'restriction', { conversationId, ...told });
+    await tellWebhooks(ctx, tx, { no, id }, access.actor, conversationId, done);
     return done;
   });
 }
@@ -104,8 +109,7 @@ export async function list(
   input: Input<'restrictions.list'>,
 ): Promise<Output<'restrictions.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
-  if (!moderates({ role: conv.role, actor: ctx.caller.user }))
-    throw new ApiError('forbidden', { message: 'Only the owner or a moderator may do this.' });
+  requireModerator({ role: conv.role, actor: ctx.caller.user }, 'member');
   const limit = pageLimit(input.limit);
   const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace);
   const rows = await sql.listRestrictions(ctx.db, ctx.env.no, conv.no, after, limit + 1);

@@ -43,8 +43,9 @@ export async function holdUsers(tx: Tx, env: number, users: readonly number[]): 
   return new Set(rows.map(({ no }) => no));
 }
 
+/** As firmly as a silence does: whoever joins holds the user, too, and then waits for the conversation. */
 export async function lockUser(tx: Tx, env: number, user: number): Promise<void> {
-  await tx.query('SELECT 1 FROM users WHERE env = $1 AND no = $2 FOR NO KEY UPDATE', [env, user]);
+  await tx.query('SELECT 1 FROM users WHERE env = $1 AND no = $2 FOR UPDATE', [env, user]);
 }
 
 /** Whether the message is there. It is not deleted for good before the transaction ends. */

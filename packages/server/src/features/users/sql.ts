@@ -1,5 +1,5 @@
 import type { User } from '@parley/protocol';
-import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { parseMetadata } from '../metadata.ts';
 import { deactivatedAt } from '../sql/lookups.ts';
 
@@ -184,13 +184,15 @@ export async function setDeactivated(
 }
 
 /** Null: the silence is over; infinity: it has no end. */
-export async function setSilenced(
-  db: Queryable,
-  env: number,
-  user: number,
-  until: string | null,
-): Promise<void> {
-  await db.query('UPDATE users SET silenced_until = $3 WHERE no = $2 AND env = $1', [env, user, until]);
+/** Until the transaction ends, nothing else changes what belongs to the user. */
+export async function lockUser(tx: Tx, env: number, user: number): Promise<void> {
+  await tx.query('SELECT 1 FROM users WHERE no = $2 AND env = $1 FOR NO KEY UPDATE', [env, user]);
+}
+
+/** Waits for reactions that have seen the user as it was, as `silenceMember` does. */
+export async function setSilenced(tx: Tx, env: number, user: number, until: string | null): Promise<void> {
+  await tx.query('SELECT 1 FROM users WHERE no = $2 AND env = $1 FOR UPDATE', [env, user]);
+  await tx.query('UPDATE users SET silenced_until = $3 WHERE no = $2 AND env = $1', [env, user, until]);
 }
 
 export async function revokeTokens(db: Queryable, env: number, id: string): Promise<UserRow | undefined> {

@@ -35,7 +35,10 @@ export async function liftRestriction(tx: Tx, env: number, conv: number, user: n
   return rows.length > 0;
 }
 
-/** Null: the silence is over. The conversation must be locked. */
+/**
+ * Null: the silence is over. The conversation must be locked. Reactions take no lock of it, but keep the member's row until they
+ * are committed (set_reactions): those that have seen the row as it was are waited for, and later ones wait for this.
+ */
 export async function silenceMember(
   tx: Tx,
   env: number,
@@ -43,10 +46,10 @@ export async function silenceMember(
   user: number,
   until: string | null,
 ): Promise<void> {
+  const place = [env, conv, user];
+  await tx.query('SELECT 1 FROM members WHERE conv = $2 AND usr = $3 AND env = $1 FOR UPDATE', place);
   await tx.query('UPDATE members SET silenced_until = $4 WHERE conv = $2 AND usr = $3 AND env = $1', [
-    env,
-    conv,
-    user,
+    ...place,
     until,
   ]);
 }

@@ -123,7 +123,7 @@ BEGIN
     r := NULL;
     -- The locks keep a member from being removed or erased before the commit: an erasure changes users.id, which is a key. A block locks its
     -- two members for update once it has set the flag: it waits for reactions that have not seen the flag, and all others see it, because
-    -- they read it after this.
+    -- they read it after this. A silence locks the row that it changes for update, so it waits in the same way.
     SELECT coalesce(array_agg(k.usr), '{}'), array_agg(k.silenced) INTO people, silences
       FROM (SELECT DISTINCT p_usr[o] AS usr FROM unnest(g.items) o ORDER BY 1) w, LATERAL (
         SELECT b.usr, greatest(b.silenced_until, u.silenced_until) AS silenced FROM ${member('g', 'w.usr')} FOR KEY SHARE OF b, u SKIP LOCKED) k;
