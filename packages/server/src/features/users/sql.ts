@@ -183,13 +183,15 @@ export async function setDeactivated(
   return row;
 }
 
-/** Null: the silence is over; infinity: it has no end. */
 /** Until the transaction ends, nothing else changes what belongs to the user. */
 export async function lockUser(tx: Tx, env: number, user: number): Promise<void> {
   await tx.query('SELECT 1 FROM users WHERE no = $2 AND env = $1 FOR NO KEY UPDATE', [env, user]);
 }
 
-/** Waits for reactions that have seen the user as it was, as `silenceMember` does. */
+/**
+ * Null: the silence is over; infinity: it has no end. Waits for reactions that have seen the user as it was, as `silenceMember`
+ * does.
+ */
 export async function setSilenced(tx: Tx, env: number, user: number, until: string | null): Promise<void> {
   await tx.query('SELECT 1 FROM users WHERE no = $2 AND env = $1 FOR UPDATE', [env, user]);
   await tx.query('UPDATE users SET silenced_until = $3 WHERE no = $2 AND env = $1', [env, user, until]);
