@@ -77,8 +77,9 @@ export function useSuggesting(
       ...(list.length === 0
         ? {}
         : {
-            role: 'combobox',
-            'aria-expanded': true,
+            // A field of several lines may be no combobox.
+            'aria-autocomplete': 'list',
+            'aria-haspopup': 'listbox',
             'aria-controls': id,
             'aria-activedescendant': `${id}-${active}`,
           }),
