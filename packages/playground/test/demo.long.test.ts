@@ -208,6 +208,37 @@ describe('the demo', () => {
     await leave(a, b);
   });
 
+  it('mentions#field, reactions#set: a name is completed by the keyboard and has a badge of its own; one reacts and joins in by a click', async () => {
+    const [a, b] = [await be('Uma'), await be('Vic')];
+    await newChat(a.page, ['Vic', 'Wes']);
+    await field(a.page).pressSequentially('The cake is yours, @v');
+    const people = a.page.getByRole('listbox', { name: 'People to mention' });
+    await people.getByRole('option', { name: 'Vic', selected: true }).waitFor();
+    assert.equal(await people.getByRole('option').count(), 1, 'whose name begins so');
+    assert.deepEqual(await accessibilityProblems(a.page), []);
+    await shoot(a.page, 'mention');
+    await field(a.page).press('Enter');
+    assert.equal(await field(a.page).inputValue(), 'The cake is yours, @Vic ');
+    await people.waitFor({ state: 'detached' });
+    await field(a.page).press('Enter');
+    await conversation(b.page, 'Uma').locator('.parley-unread', { hasText: 'Mentions you' }).waitFor();
+    await conversation(b.page, 'Uma').click();
+    const [said, seen] = [row(a.page, 'The cake'), row(b.page, 'The cake')];
+    await seen.locator('.parley-mention[data-me]', { hasText: '@Vic' }).waitFor();
+    assert.equal(await said.locator('.parley-mention[data-me]').count(), 0);
+
+    await seen.hover();
+    await seen.getByRole('button', { name: 'React with 🎉' }).click();
+    await said.getByRole('button', { name: '🎉, 1' }).and(a.page.locator('[aria-pressed=false]')).click();
+    const both = seen.getByRole('button', { name: '🎉, 2' });
+    await both.and(b.page.locator('[aria-pressed=true]')).waitFor();
+    assert.deepEqual(await accessibilityProblems(b.page), []);
+    await shoot(b.page, 'reactions');
+    await both.click();
+    await said.getByRole('button', { name: '🎉, 1' }).and(a.page.locator('[aria-pressed=true]')).waitFor();
+    await leave(a, b);
+  });
+
   it('two people side by side: each has a network, and the server numbers what both say', async () => {
     const a = await open(browser, service.url);
     await a.page.getByRole('button', { name: /Nora Lind/ }).click();
