@@ -42,7 +42,7 @@ test('words#cost: of versions that come while one is built, the last is built, a
   const first = of(1);
   await setImmediate();
   assert.equal(state.reads, 1);
-  const later = [2, 3, 4, 5, 1, 5].map((version) => of(version));
+  const later = [2, 3, 4, 5, 1, 5].map(async (version) => of(version));
   await setImmediate();
   assert.equal(state.reads, 1, 'one at a time');
   resolve();
