@@ -6,6 +6,7 @@ import { message } from '../../src/platform/history/conformance.ts';
 import { HistoryError, QueueFull } from '../../src/platform/history/port.ts';
 import type { History, HistoryPage } from '../../src/platform/history/port.ts';
 import { createLogger } from '../../src/platform/logging.ts';
+import { memoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { StandingTime } from '../support/time.ts';
 
@@ -35,9 +36,7 @@ function world() {
       },
       drop: (_env, slot) => void dropped.push(slot),
     },
-    limiter: {
-      take: () => Promise.resolve([{ allowed: true, retryAfterMs: 0 }]),
-    } as never,
+    limiter: memoryRateLimiter(time),
     clock: time,
     timers: time.timers,
     logger: createLogger('silent'),
@@ -100,6 +99,22 @@ test('a database that stops answering costs one waiting request: all others are 
   asked.at(-1)!.answer(answer);
   await time.pass(1);
   assert.equal(results.at(-1), 'found 1');
+});
+
+test('storage#circuit: more than 50 cold queries a second are 429 rate_limited', async () => {
+  const { time, asked, results, read } = world();
+  const ask = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) read();
+    await time.pass(1);
+    for (const one of asked.splice(0)) one.answer(answer);
+    await time.pass(1);
+  };
+  await ask(50);
+  await ask(1);
+  assert.deepEqual([new Set(results.slice(0, 50)), results.at(-1)], [new Set(['found 1']), 'rate_limited']);
+  await time.pass(1_000);
+  await ask(1);
+  assert.equal(results.at(-1), 'found 1', 'a second later there is room again');
 });
 
 test('a database that is slow and answers is asked on', async () => {
