@@ -2,10 +2,10 @@
 // --explore gives random tests new seeds (seed.ts). --durations keeps how long the files took (test-durations.json).
 // --long runs `*.long.test.ts` instead, --all runs them too; --setup only provides what the tests need.
 // `*.serial.*` run after all others, one at a time: they have a time to keep.
-import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { run } from 'node:test';
+import { makeTemporary } from './test-temporary.ts';
 import { provideParts, sources } from './test-parts.ts';
 import { collect, render, summary } from './test-reporter.ts';
 import type { FileResult } from './test-reporter.ts';
@@ -38,11 +38,15 @@ const files = globSync([
   .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
   .sort();
 
+/** The temporary directory of all that this run starts. */
+const temporary = makeTemporary();
+process.env['TMPDIR'] = temporary;
 /**
  * A directory that the files of this run share (packages/server/test/support/shared.ts). Other users must be able to
  * enter it too.
  */
-const shared = mkdtempSync(join(tmpdir(), 'parley-tests-'));
+const shared = join(temporary, 'shared');
+mkdirSync(shared);
 chmodSync(shared, 0o711);
 process.env['TEST_SHARED'] = shared;
 // The services of the lanes end with this process (test-lane.ts).
@@ -51,7 +55,7 @@ let code = 1;
 try {
   code = await main();
 } finally {
-  rmSync(shared, { recursive: true, force: true });
+  rmSync(temporary, { recursive: true, force: true });
 }
 process.exit(code);
 

@@ -1,7 +1,7 @@
 // The runner decides whether anything else here may be called green, so it is shown to turn red.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { test } from 'node:test';
@@ -48,6 +48,20 @@ test('counts leaf tests, not suites or tests that hold tests', async () => {
   });
   assert.equal(lines.at(-1), '7 passed, 0 failed');
   assert.equal(code, 0);
+});
+
+test('the temporary directory of a run is writable for everybody, and gone after it', async () => {
+  const { code, lines } = await runIn({
+    'packages/a/test/one.test.ts': `${IMPORT}
+      import { statSync, writeFileSync } from 'node:fs';
+      import { tmpdir } from 'node:os';
+      test('1', () => {
+        writeFileSync(tmpdir() + '/left', '');
+        console.log('!!! ' + (statSync(tmpdir()).mode & 0o1777).toString(8) + ' ' + tmpdir());
+      });`,
+  });
+  const [, mode, path = ''] = lines.at(-2)?.split(' ') ?? [];
+  assert.deepEqual([code, mode, existsSync(dirname(path)), existsSync(path)], [0, '1777', true, false]);
 });
 
 test('what a file says loudly is said at the end, though all of its tests pass', async () => {
