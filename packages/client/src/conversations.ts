@@ -1,5 +1,6 @@
 import type { Api, NewConversation } from './api.ts';
 import type { DiscoverPage } from './features/joining.ts';
+import { asError } from './errors.ts';
 import type { Draft } from './outbox/storage.ts';
 import type { ConversationList, ConversationListSnapshot } from './state/conversation-list.ts';
 import type { ConversationHandle } from './state/conversation.ts';
@@ -61,8 +62,10 @@ export class Conversations implements Store<ConversationListSnapshot> {
     rest: Omit<NewConversation, 'type' | 'members'> = {},
   ): Promise<ConversationHandle> => this.create({ type: 'group', members, ...rest });
 
+  /** Loads the next page, or the first one if it could not be loaded yet. */
   loadMore = (): Promise<void> => {
     const cursor = this.#o.list.nextCursor;
+    if (!this.#loaded) return this.refresh();
     if (cursor === null) return Promise.resolve();
     return (this.#more ??= this.#page(cursor, true).then(
       () => void (this.#more = null),
@@ -88,6 +91,10 @@ export class Conversations implements Store<ConversationListSnapshot> {
         if (first || cursor === null || !wanted.some((id) => list.stale.has(id))) break;
       }
     } catch (e) {
+      if (first) {
+        list.error = asError(e);
+        list.store.touch();
+      }
       this.#o.soon();
       throw e;
     }
@@ -105,6 +112,7 @@ export class Conversations implements Store<ConversationListSnapshot> {
     const started = list.begin();
     const { data, nextCursor } = await api.conversations(cursor ?? undefined);
     if (extend) list.nextCursor = nextCursor;
+    list.error = undefined;
     list.applyPage(data, started);
     return nextCursor;
   }

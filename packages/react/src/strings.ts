@@ -77,6 +77,8 @@ export interface Strings {
   loading: string;
   /** Of older messages, or more conversations. */
   notLoaded: string;
+  /** The conversations, or the messages of one, of which nothing is there yet. */
+  firstNotLoaded: string;
   /** The database that holds older messages cannot be reached. */
   historyUnavailable: string;
   voiceNote: string;
@@ -228,6 +230,7 @@ export const english: Strings = {
   notPinned: 'The pin could not be changed.',
   loading: 'Loading…',
   notLoaded: 'More could not be loaded.',
+  firstNotLoaded: 'This could not be loaded.',
   historyUnavailable: 'Older messages are not available right now.',
   voiceNote: 'Voice note',
   play: 'Play',

@@ -2,7 +2,7 @@ import type { Client } from '../client-types.ts';
 import { Emitter } from '../emitter.ts';
 import type { ParleyError } from '../errors.ts';
 import { asError } from '../errors.ts';
-import { Derived } from '../store.ts';
+import { Derived, Value } from '../store.ts';
 import type { Store } from '../store.ts';
 import type { Call, CallProducer, EndedHere } from '../types.ts';
 import { CallHandle } from './call.ts';
@@ -36,6 +36,8 @@ export interface Calls extends Store<readonly CallHandle[]> {
   join(callId: string, options?: JoinOptions): Promise<CallHandle>;
   /** After a reload of the page: joins the call that it was in, if that is still live. */
   rejoin(options?: JoinOptions): Promise<CallHandle | null>;
+  /** The calls that go on in this user's conversations, also those that this device has no part in: whoever missed one may join it. */
+  live: Store<readonly Call[]>;
   /** Calls of a conversation, newest first, including ended ones. */
   history(conversationId: string): Promise<Call[]>;
   /**
@@ -48,6 +50,7 @@ export interface Calls extends Store<readonly CallHandle[]> {
   close(): void;
 }
 
+const maxLive = 100;
 const markOf = (me: string): string => `parley.call.${me}`;
 
 export function createCalls(client: Client): Calls {
@@ -55,7 +58,20 @@ export function createCalls(client: Client): Calls {
   const events = new Emitter<CallsEvents>();
   const known = new Map<string, CallHandle>();
   const store = new Derived<readonly CallHandle[]>(() => [...known.values()]);
+  const live = new Value<readonly Call[]>([]);
+  /** What was heard while the list is on its way, which may be older; null if it is not. */
+  let told: Call[] | null = null;
   const me = (): string => client.userId ?? '';
+
+  /** A conversation has one live call; of those that are told here, the newest are kept. */
+  function heard(call: Call): void {
+    const others = live.get().filter((one) => one.conversationId !== call.conversationId);
+    // What ends may be an earlier call than the one that is known.
+    const before = live.get().find((one) => one.conversationId === call.conversationId);
+    told?.push(call);
+    if (call.status !== 'ended') live.set([call, ...others].slice(0, maxLive));
+    else if (before?.id === call.id) live.set(others);
+  }
   const mark = globalThis.sessionStorage as Storage | undefined;
 
   const host: CallHost = {
@@ -89,12 +105,17 @@ export function createCalls(client: Client): Calls {
   /** Handles what rang or ended while there was no socket. */
   async function catchUp(): Promise<void> {
     for (const call of [...known.values()]) void call.resumed();
-    const { data } = await wire.http<{ data: Call[] }>('GET', '/calls', {
-      query: { live: 'true', limit: 100 },
-    });
-    const live = new Map(data.map((call) => [call.id, call]));
+    const since: Call[] = (told = []);
+    const { data } = await wire
+      .http<{ data: Call[] }>('GET', '/calls', { query: { live: 'true', limit: maxLive } })
+      .finally(() => {
+        if (told === since) told = null;
+      });
+    live.set(data);
+    for (const call of since) heard(call);
+    const byId = new Map(data.map((call) => [call.id, call]));
     for (const [id, handle] of [...known]) {
-      const call = live.get(id);
+      const call = byId.get(id);
       if (call) handle.update(call);
       else handle.endedBy({ ...handle.get().call, status: 'ended' }, undefined);
     }
@@ -117,6 +138,7 @@ export function createCalls(client: Client): Calls {
         dominant: string | null;
       };
       const handle = known.get(callId ?? call?.id);
+      if (call) heard(call);
       if (t === 'call.incoming') ring(call);
       else if (t === 'call.updated') handle?.update(call);
       else if (t === 'call.ended') handle?.endedBy(call, endedHere);
@@ -147,6 +169,7 @@ export function createCalls(client: Client): Calls {
   return {
     get: store.get,
     subscribe: store.subscribe,
+    live,
     on: (name, fn) => events.on(name, fn),
     start: async (conversationId, { kind, metadata, ...options }) => {
       const draft = { kind, participants: [] } as unknown as Call;
@@ -162,6 +185,7 @@ export function createCalls(client: Client): Calls {
           over.update(call);
           return over;
         }
+        heard(call);
         known.set(call.id, probe);
         probe.update(call);
         await probe.join().catch(async (e: unknown) => {
@@ -194,6 +218,7 @@ export function createCalls(client: Client): Calls {
     devices: { list: listDevices, watch: watchDevices },
     close: () => {
       for (const off of offs) off();
+      live.set([]);
       for (const call of [...known.values()])
         if (call.state !== 'incoming') void call.leave().catch(() => undefined);
       known.clear();

@@ -1,3 +1,4 @@
+import type { ParleyError } from '../errors.ts';
 import { Derived } from '../store.ts';
 import type {
   ConversationListItem,
@@ -16,6 +17,8 @@ export interface ConversationListSnapshot {
   /** Those of them that mention this user. */
   mentionUnreadTotal: number;
   hasMore: boolean;
+  /** Why the first page is not there yet. The client tries again by itself; `loadMore` does so at once. */
+  error?: ParleyError;
 }
 
 /** What is known about one conversation; `item` is set once its page of the list was loaded. */
@@ -62,6 +65,7 @@ export class ConversationList {
   /** Conversations whose details must be fetched, with the tick when that became known. */
   readonly stale = new Map<string, number>();
   nextCursor: string | null = null;
+  error: ParleyError | undefined;
   me = '';
   defaultLevel: ConversationListItem['level'] = 'all';
   #heads = new Map<string, Head>();
@@ -389,6 +393,12 @@ export class ConversationList {
     const at = (item: ConversationListItem): string =>
       this.#o.byMessage ? (item.lastMessageAt ?? item.createdAt) : item.lastActivityAt;
     items.sort((a, b) => (at(a) < at(b) ? 1 : at(a) > at(b) ? -1 : 0));
-    return { items, unreadTotal, mentionUnreadTotal, hasMore: this.nextCursor !== null };
+    return {
+      items,
+      unreadTotal,
+      mentionUnreadTotal,
+      hasMore: this.nextCursor !== null,
+      ...(this.error && { error: this.error }),
+    };
   }
 }

@@ -71,6 +71,7 @@ export class ConversationHandle {
   #typing: Typing;
   #store: Derived<MessagesSnapshot>;
   #status: MessagesSnapshot['status'] = 'loading';
+  #error: ParleyError | undefined;
   #views = new WeakMap<MessageOrTombstone, MessageItem>();
   #keys = new Map<string, string>();
   #unacked = false;
@@ -102,6 +103,11 @@ export class ConversationHandle {
       random: host.random,
       fetch: (after) => this.#member(() => host.events(id, after)),
       reload: () => this.#member(() => this.#reload()),
+      failed: (error) => {
+        if (this.#status !== 'loading') return;
+        this.#error = error;
+        this.#store.touch();
+      },
       apply: (event) => this.#apply(event),
       onProgress: () => this.#progress(),
       onGone: (error) => host.onGone(id, error),
@@ -362,6 +368,7 @@ export class ConversationHandle {
 
   #progress(): void {
     this.#status = 'ready';
+    this.#error = undefined;
     this.#host.outbox.seen(this.id, this.#gap.lastSeq);
     if (this.#unacked) this.#host.onCaughtUp(this.id, this.#gap.lastSeq);
     this.#unacked = false;
@@ -395,6 +402,12 @@ export class ConversationHandle {
       return this.#host.marked(this.#extension.it?.show(view) ?? view);
     });
     const { hasOlder, hasNewer } = this.#window;
-    return { items: [...items, ...waiting], hasOlder, hasNewer, status: this.#status };
+    return {
+      items: [...items, ...waiting],
+      hasOlder,
+      hasNewer,
+      status: this.#status,
+      ...(this.#error && { error: this.#error }),
+    };
   }
 }

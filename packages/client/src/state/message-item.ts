@@ -1,4 +1,4 @@
-import type { ErrorInfo } from '../errors.ts';
+import type { ErrorInfo, ParleyError } from '../errors.ts';
 import type { OutboxEntry } from '../outbox/storage.ts';
 import type { Attachment, Mention, Message, MessageOrTombstone, Poll, Reactions } from '../types.ts';
 
@@ -84,4 +84,6 @@ export interface MessagesSnapshot {
   hasOlder: boolean;
   hasNewer: boolean;
   status: 'loading' | 'ready' | 'removed';
+  /** Why the first page is not there yet. The client tries again by itself; `jumpToLatest` does so at once. */
+  error?: ParleyError;
 }

@@ -18,6 +18,8 @@ export interface GapRepairOptions<E extends Sequenced> {
    * It puts the page in place and returns a seq: the page shows the effects of all events up to that seq.
    */
   reload(): Promise<(wanted: boolean) => number>;
+  /** Another attempt follows. */
+  failed?(error: ParleyError): void;
   apply(event: E): void;
   /** Called after each step in which `lastSeq` moved. */
   onProgress(): void;
@@ -157,6 +159,7 @@ export class GapRepair<E extends Sequenced> {
           this.pause();
           return this.#o.onGone(error);
         }
+        this.#o.failed?.(error);
       }
       if (reloading ? !error : this.lastSeq > before) {
         failures = 0;

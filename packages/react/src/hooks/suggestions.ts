@@ -14,11 +14,15 @@ export interface Suggestion {
 
 const noUsers: ReadonlyMap<string, User> = new Map();
 const mostShown = 6;
-/** The word before the caret that begins a mention. */
-const begun = /(?:^|[\s(])@([^\s@]{0,40})$/;
+const maxQuery = 40;
 
-export const mentionQuery = (text: string, caret: number): string | null =>
-  begun.exec(text.slice(Math.max(0, caret - 60), caret))?.[1] ?? null;
+/** What was typed between the character and the caret, if the character begins the word there. */
+export function wordBegun(text: string, caret: number, character: string): string | null {
+  const word = /(?:^|[\s(])([^\s(]*)$/.exec(text.slice(Math.max(0, caret - maxQuery - 20), caret))![1]!;
+  const query = word.slice(character.length);
+  return word.startsWith(character) && !query.includes(character) && query.length <= maxQuery ? query : null;
+}
+export const mentionQuery = (text: string, caret: number): string | null => wordBegun(text, caret, '@');
 
 const fits = (name: string, query: string): boolean =>
   name

@@ -10,7 +10,7 @@ export interface ChatProps extends Omit<ComponentPropsWithoutRef<'div'>, 'onSele
   /** The chosen conversation, if the application keeps it, for instance in the address. */
   selectedId?: string | null;
   onSelect?: (id: string | null) => void;
-  list?: Pick<ConversationListProps, 'actions' | 'filter' | 'href' | 'renderEmpty' | 'sort'>;
+  list?: Pick<ConversationListProps, 'actions' | 'filter' | 'href' | 'renderEmpty' | 'sections' | 'sort'>;
   slots?: ThreadSlots;
   /** Buttons in the head of a thread. */
   threadActions?: (conversationId: string) => ReactNode;

@@ -17,10 +17,13 @@ import type { ChipProps } from './chips.tsx';
 import { EmojiPicker } from './emoji-picker.tsx';
 import { Icon } from './icon.tsx';
 import { later } from './later.ts';
-import { Suggestions, useSuggesting } from './suggestions.tsx';
+import type { SuggestionsProps, SuggestKeys, Trigger } from './suggestions.tsx';
 import { cx } from './tools.ts';
 
 const Chips = later(() => import('./chips.tsx'));
+/** What is offered while one types loads with the first character. */
+const Suggestions = later<SuggestionsProps>(() => import('./suggestions.tsx'));
+const noTriggers: readonly Trigger[] = [];
 /** A file that is on its way to a message. It loads with the first one. */
 export const AttachmentChip = later<ChipProps>(async () => ({
   default: (await import('./chips.tsx')).AttachmentChip,
@@ -44,6 +47,8 @@ export interface ComposerProps extends Omit<ComponentPropsWithoutRef<'form'>, 'o
   /** Which files may be added, as in `accept` of a file input: `image/*,.pdf`. */
   accept?: string | undefined;
   onBeforeSend?: (draft: Draft) => Draft | null;
+  /** Characters that offer something, besides `@` for mentions. Keep the list the same between renders. */
+  triggers?: readonly Trigger[] | undefined;
   /** More buttons before the field. */
   tools?: ReactNode;
   /** Files that were dropped elsewhere; each list is taken once. */
@@ -71,6 +76,7 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
     maxRows,
     accept,
     onBeforeSend,
+    triggers = noTriggers,
     tools,
     dropped = null,
     className,
@@ -106,7 +112,8 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
     if (about !== null) field.current?.focus();
   }, [about]);
 
-  const suggesting = useSuggesting(conversationId, composer, field);
+  const suggestKeys = useRef<SuggestKeys | null>(null);
+  const [caret, setCaret] = useState(0);
   const close = (): void => {
     setChoosing(false);
     field.current?.focus();
@@ -119,7 +126,7 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
     // Enter ends a word of an input method; some browsers say so only by the code 229.
     if (event.nativeEvent.isComposing || event.keyCode === 229) return;
-    if (suggesting.onKeyDown(event)) return;
+    if (suggestKeys.current?.(event)) return;
     const mod = event.ctrlKey || event.metaKey;
     // On a touch screen Enter breaks the line: there is a button to send.
     const touch = matchMedia('(pointer: coarse)').matches;
@@ -189,7 +196,12 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
           </>
         )}
         <div className="parley-text" data-value={text} style={{ '--parley-rows': maxRows } as CSSProperties}>
-          <Suggestions of={suggesting} />
+          {text ? (
+            <Suggestions
+              {...{ conversationId, composer, field, caret, setCaret, triggers }}
+              keys={suggestKeys}
+            />
+          ) : null}
           <textarea
             ref={field}
             rows={1}
@@ -200,7 +212,7 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
             aria-label={editing ? strings.editing : placeholder}
             aria-invalid={left < 0}
             onChange={(event) => setText(event.target.value)}
-            {...suggesting.field}
+            onSelect={(event) => setCaret(event.currentTarget.selectionStart)}
             onKeyDown={onKeyDown}
             onPaste={onPaste}
             onBlur={composer.blur}

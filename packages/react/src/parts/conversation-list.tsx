@@ -1,4 +1,4 @@
-import { forwardRef, useEffect, useRef, useState } from 'react';
+import { forwardRef, Fragment, useEffect, useRef, useState } from 'react';
 import type { ComponentPropsWithoutRef, KeyboardEvent, ReactNode, RefObject } from 'react';
 import type { ConversationListItem } from '@parley/client';
 import { useConnection } from '../hooks/connection.ts';
@@ -8,8 +8,25 @@ import { otherOf } from '../hooks/people.ts';
 import { useSlot } from '../hooks/slots.ts';
 import { ConversationItem } from './conversation-item.tsx';
 import { Icon } from './icon.tsx';
+import { later } from './later.ts';
+import type { LongListHandle, LongListProps } from './long-list.tsx';
 import { Problem } from './problem.tsx';
 import { cx, moveFocus, useFrame } from './tools.ts';
+
+/** From so many rows on, only those near to what is seen are in the page. */
+const longFrom = 200;
+const Long = later<LongListProps>(
+  () => import('./long-list.tsx'),
+  // A screenful, until the rest can be shown.
+  (props) => <Rows {...props} items={props.items.slice(0, 30)} />,
+);
+
+/** Conversations that stand together under a title. */
+export interface Section {
+  title: string;
+  has: (item: ConversationListItem) => boolean;
+}
+const noSections: readonly Section[] = [];
 
 export interface ConversationListProps extends Omit<
   ComponentPropsWithoutRef<'nav'>,
@@ -22,6 +39,8 @@ export interface ConversationListProps extends Omit<
   filter?: (item: ConversationListItem) => boolean;
   /** By last activity unless given. */
   sort?: (a: ConversationListItem, b: ConversationListItem) => number;
+  /** A conversation stands in the first section that has it; those that none has come last, without a title. */
+  sections?: readonly Section[] | undefined;
   /** Buttons beside the title. */
   actions?: ReactNode;
   renderEmpty?: () => ReactNode;
@@ -29,13 +48,14 @@ export interface ConversationListProps extends Omit<
 
 export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
   function ConversationList(props, ref) {
-    const { selectedId = null, onSelect, href, filter, sort, actions, renderEmpty, ...others } = props;
-    const { className, ...rest } = others;
+    const { selectedId = null, onSelect, href, filter, sort, sections = noSections, ...others } = props;
+    const { actions, renderEmpty, className, ...rest } = others;
     const { client, strings, shortcuts } = useParley();
     const search = useRef<HTMLInputElement>(null);
     const typed = useRef({ text: '', at: 0 });
     useSlash(search, shortcuts);
-    const { items, hasMore, loadMore } = useConversations();
+    const { items, hasMore, error, loadMore } = useConversations();
+    const long = useRef<LongListHandle>(null);
     const Item = useSlot('ConversationItem', ConversationItem) ?? ConversationItem;
     const { state, retry } = useConnection();
     const [failed, setFailed] = useState(false);
@@ -50,6 +70,15 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
       (item) => (!filter || filter(item)) && nameOf(item).toLocaleLowerCase().includes(wanted),
     );
     if (sort) shown.sort(sort);
+    const sectionOf = (item: ConversationListItem | undefined): number => {
+      const at = sections.findIndex(({ has }) => item && has(item));
+      return at < 0 ? sections.length : at;
+    };
+    if (sections.length > 0) shown.sort((a, b) => sectionOf(a) - sectionOf(b));
+    const titleOf = (at: number): string | undefined => {
+      const section = sectionOf(shown[at]);
+      return at === 0 || section !== sectionOf(shown[at - 1]) ? sections[section]?.title : undefined;
+    };
     const onKeyDown = (event: KeyboardEvent<HTMLUListElement>): void => {
       const rows = [...event.currentTarget.querySelectorAll<HTMLElement>('.parley-conversation')];
       if (moveFocus(event, rows, false)) return event.preventDefault();
@@ -59,17 +88,26 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
       const { text, at } = typed.current;
       const letters = (event.timeStamp - at < typeAheadMs ? text : '') + event.key.toLocaleLowerCase();
       typed.current = { text: letters, at: event.timeStamp };
-      const from = rows.indexOf(event.target as HTMLElement) + (letters.length > 1 ? 0 : 1);
+      const first = Number(event.currentTarget.dataset['from'] ?? 0);
+      const from = first + rows.indexOf(event.target as HTMLElement) + (letters.length > 1 ? 0 : 1);
       for (let i = 0; i < shown.length; i++) {
         const index = (from + i) % shown.length;
         if (!nameOf(shown[index]!).toLocaleLowerCase().startsWith(letters)) continue;
-        rows[index]?.focus();
+        const row = rows[index - first];
+        if (row) row.focus();
+        else long.current?.focus(index);
         break;
       }
     };
-    const tabStop = shown.some((item) => item.id === selectedId) ? selectedId : shown[0]?.id;
-    const refused = items.length === 0 && state === 'failed';
-    const loading = items.length === 0 && state !== 'connected' && !refused;
+    const current = Math.max(
+      0,
+      shown.findIndex((item) => item.id === selectedId),
+    );
+    const List = shown.length >= longFrom ? Long : Rows;
+    const none = items.length === 0;
+    const refused = none && state === 'failed';
+    const loading = none && state !== 'connected' && !refused;
+    const missing = none && !loading && !refused && error !== undefined;
     const more = (): void => {
       setFailed(false);
       loadMore().catch(() => setFailed(true));
@@ -106,26 +144,29 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
           </div>
         ) : null}
         {refused ? <Problem text={strings.refused} onRetry={retry} /> : null}
-        {shown.length === 0 && !loading && !refused ? (
+        {shown.length === 0 && !loading && !refused && !missing && !failed ? (
           <div className="parley-empty">
             {wanted ? strings.noMatch : (renderEmpty?.() ?? strings.noConversations)}
           </div>
         ) : null}
-        <ul onKeyDown={onKeyDown}>
-          {shown.map((item) => (
-            <li key={item.id}>
-              <Item
-                item={item}
-                current={item.id === selectedId}
-                tabIndex={item.id === tabStop ? 0 : -1}
-                onSelect={onSelect}
-                href={href?.(item)}
-              />
-            </li>
-          ))}
-        </ul>
-        {failed ? (
-          <Problem text={strings.notLoaded} onRetry={more} />
+        <List
+          items={shown}
+          current={current}
+          titleOf={titleOf}
+          row={(item, tabStop) => (
+            <Item
+              item={item}
+              current={item.id === selectedId}
+              tabIndex={tabStop ? 0 : -1}
+              onSelect={onSelect}
+              href={href?.(item)}
+            />
+          )}
+          onKeyDown={onKeyDown}
+          handle={long}
+        />
+        {failed || missing ? (
+          <Problem text={missing ? strings.firstNotLoaded : strings.notLoaded} onRetry={more} />
         ) : hasMore ? (
           <button type="button" className="parley-more" onClick={more}>
             {strings.loadMore}
@@ -134,6 +175,24 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
       </nav>
     );
   },
+);
+
+const Rows = ({ items, current, titleOf, row, onKeyDown }: LongListProps) => (
+  <ul onKeyDown={onKeyDown}>
+    {items.map((item, at) => {
+      const title = titleOf(at);
+      return (
+        <Fragment key={item.id}>
+          {title === undefined ? null : (
+            <li className="parley-section">
+              <h3>{title}</h3>
+            </li>
+          )}
+          <li>{row(item, at === current)}</li>
+        </Fragment>
+      );
+    })}
+  </ul>
 );
 
 const typeAheadMs = 800;

@@ -9,7 +9,7 @@ import {
   useState,
 } from 'react';
 import type { ComponentPropsWithoutRef, ComponentType, KeyboardEvent, ReactNode, Ref } from 'react';
-import type { Attachment, MessageItem } from '@parley/client';
+import type { Attachment, MessageItem, ParleyError } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
 import { useMessages } from '../hooks/messages.ts';
 import { useConversation } from '../hooks/open.ts';
@@ -79,9 +79,12 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
   const conversation = useConversation(conversationId);
   const messages = useMessages(conversationId);
   useMembers(conversationId); // Receipts need their marks.
-  const { items, status } = messages;
+  const { items, status, error } = messages;
   const { box, from, to, atEnd, loadingOlder, failed, loadOlder, onScroll, scrollToEnd, scrollTo } =
     useRowWindow(messages);
+  const empty = status === 'loading' && items.length === 0;
+  /** The failure after which the user tried again: each attempt fails with one of its own. */
+  const [tried, setTried] = useState<ParleyError>();
   const [active, setActive] = useState<string | null>(null);
   const [tinted, setTinted] = useState<string | null>(null);
   const [viewed, setViewed] = useState<{ pictures: readonly Attachment[]; first: string } | null>(null);
@@ -161,6 +164,8 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
   // One tab stop: the list itself until a row was chosen, so that a new row does not render the one before it.
   const tabStop = active !== null && items.slice(from, to).some((m) => m.key === active) ? active : null;
 
+  const first = empty && error !== tried ? error : undefined;
+  const problem = first ?? failed;
   const rows = items.slice(from, to).map((item, i) => {
     const at = from + i;
     const before = items[at - 1];
@@ -224,12 +229,23 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
           if (key !== undefined) setActive(key);
         }}
       >
-        {loadingOlder || (status === 'loading' && items.length === 0) ? <Skeleton /> : null}
-        {failed ? (
+        {problem ? (
           <Problem
-            text={failed.code === 'history_unavailable' ? strings.historyUnavailable : strings.notLoaded}
-            onRetry={loadOlder}
+            text={
+              first
+                ? strings.firstNotLoaded
+                : problem.code === 'history_unavailable'
+                  ? strings.historyUnavailable
+                  : strings.notLoaded
+            }
+            onRetry={() => {
+              if (!first) return loadOlder();
+              setTried(first);
+              void messages.jumpToLatest();
+            }}
           />
+        ) : loadingOlder || empty ? (
+          <Skeleton />
         ) : null}
         {status === 'ready' && items.length === 0 ? (
           <p className="parley-empty">{strings.noMessages}</p>

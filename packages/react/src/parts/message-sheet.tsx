@@ -1,8 +1,10 @@
-import { useLayoutEffect, useRef } from 'react';
-import type { MessageItem } from '@parley/client';
-import { useStrings } from '../hooks/context.ts';
+import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import type { MessageItem, Reaction, User } from '@parley/client';
+import { useParley, useStrings } from '../hooks/context.ts';
+import { useConversation } from '../hooks/open.ts';
 import { useReactions } from '../hooks/reactions.ts';
 import { useSlots } from '../hooks/slots.ts';
+import { useStore } from '../hooks/store.ts';
 import { EmojiPicker } from './emoji-picker.tsx';
 import type { MessageAction } from './message-actions.tsx';
 import type { MessageSlots } from './message-parts.tsx';
@@ -72,7 +74,10 @@ export function MessageSheet(props: MessageSheetProps) {
       ) : (
         <div>
           {question === undefined ? (
-            Reactions && <Reactions item={item} offer onMore={onMore} onPress={onClose} />
+            <>
+              {Reactions && <Reactions item={item} offer onMore={onMore} onPress={onClose} />}
+              <Reactors item={item} />
+            </>
           ) : (
             <p>{question}</p>
           )}
@@ -90,5 +95,47 @@ export function MessageSheet(props: MessageSheetProps) {
         </div>
       )}
     </dialog>
+  );
+}
+
+const noUsers: ReadonlyMap<string, User> = new Map();
+
+/** Who reacted, with what: a finger points at nothing, so what a tooltip says elsewhere stands here. */
+function Reactors({ item }: { item: MessageItem }) {
+  const { client, strings } = useParley();
+  const { counts } = useReactions(item);
+  const conversation = useConversation(item.conversationId);
+  const [told, setTold] = useState<readonly Reaction[]>([]);
+  useStore(client.users.store, noUsers);
+  // A message names the newest few of each emoji; the service knows all.
+  const partly = counts.some(({ userIds, count }) => count > userIds.length);
+  useEffect(() => {
+    if (!partly || !conversation) return undefined;
+    let over = false;
+    conversation.reactors(item.id!).then(
+      ({ data }) => over || setTold(data),
+      () => undefined, // Those whom the message names are shown, and how many more there are.
+    );
+    return () => void (over = true);
+  }, [partly, conversation, item.id]);
+  if (counts.length === 0) return null;
+  return (
+    <ul className="parley-reactors" aria-label={strings.reactions}>
+      {counts.map(({ emoji, count, userIds }) => {
+        const all = new Set([
+          ...userIds,
+          ...told.filter((one) => one.emoji === emoji).map((one) => one.userId),
+        ]);
+        const names = [...all]
+          .slice(0, count)
+          .map((id) => (id === client.userId ? strings.you : client.users.find(id)?.name || id));
+        return (
+          <li key={emoji}>
+            <span>{emoji}</span> <bdi>{names.join(', ')}</bdi>
+            {count > all.size ? ` +${count - all.size}` : null}
+          </li>
+        );
+      })}
+    </ul>
   );
 }

@@ -39,6 +39,8 @@ export interface MessageProps extends Omit<ComponentPropsWithoutRef<'li'>, 'chil
   renderAttachment?: ((attachment: AttachmentData) => ReactNode) | undefined;
   /** Below which of the user's own messages stands where they have come to: the last of those that stand together, or each. */
   receipts?: 'last' | 'every' | undefined;
+  /** `rows`: without bubbles, one's own among the others, each with name and picture. */
+  variant?: 'bubbles' | 'rows' | undefined;
   /** Parts of this message. Keep the object the same between renders. Those of the thread and of the provider need no prop. */
   slots?: MessageSlots;
 }
@@ -54,7 +56,16 @@ const says = (item: MessageItem, fallback: string): string =>
 export const Message = memo(
   forwardRef<HTMLLIElement, MessageProps>(function Message(props, ref) {
     const { item, own, first, last, highlight, onReply, onEdit, onQuote, ...others } = props;
-    const { onDelete, actions: choose, renderAttachment, receipts, slots, className, ...rest } = others;
+    const {
+      onDelete,
+      actions: choose,
+      renderAttachment,
+      receipts,
+      variant,
+      slots,
+      className,
+      ...rest
+    } = others;
     const {
       Author = MessageAuthor,
       Bubble = MessageBubble,
@@ -74,6 +85,8 @@ export const Message = memo(
     const failed = item.status === 'failed';
     const quiet = deleted || folded || failed;
     const author = own ? strings.you : name;
+    const row = variant === 'rows';
+    const signed = row || !own;
     const what = deleted ? strings.deleted : folded ? strings.blocked : says(item, '');
     const about =
       item.replyTo === null || deleted
@@ -112,6 +125,7 @@ export const Message = memo(
         className={cx('parley-message', className)}
         data-key={item.key}
         data-own={own || undefined}
+        data-variant={variant}
         data-first={first || undefined}
         data-last={last || undefined}
         data-state={deleted ? 'deleted' : item.status}
@@ -133,8 +147,12 @@ export const Message = memo(
           ask((was) => (was === 'delete' ? null : was));
         }}
       >
-        {!own &&
-          (last && item.senderId !== null ? <UserAvatar userId={item.senderId} size={32} /> : <span />)}
+        {signed &&
+          ((row ? first : last) && item.senderId !== null ? (
+            <UserAvatar userId={item.senderId} size={32} />
+          ) : (
+            <span />
+          ))}
         <div
           className="parley-content"
           onPointerDown={({ pointerType, target }) => {
@@ -156,7 +174,7 @@ export const Message = memo(
             event.stopPropagation();
           }}
         >
-          {!own && first && Author ? <Author item={item} name={author} /> : null}
+          {signed && first && Author ? <Author item={item} name={author} /> : null}
           {item.pinned ? <Pinned by={item.pinned.by} /> : null}
           {deleted ? (
             Bubble && <Bubble item={item}>{strings.deleted}</Bubble>

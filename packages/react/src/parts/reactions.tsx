@@ -53,7 +53,7 @@ export function ReactionBar(props: ReactionBarProps) {
           type="button"
           tabIndex={-1}
           aria-pressed={own.includes(one.emoji)}
-          aria-label={strings.reaction(one.emoji, one.count)}
+          aria-label={strings.reaction(one.emoji, one.count) + (offer ? `, ${names(one)}` : '')}
           title={offer ? names(one) : undefined}
           disabled={!can}
           onClick={press(one.emoji)}
