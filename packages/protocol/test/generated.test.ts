@@ -257,7 +257,7 @@ test('every event, frame and field of asyncapi.json says what it means, without 
   const { messages, schemas } = (asyncapi() as Node).components;
   const media = /^((client|ack|push)\.call\.|(Rt|Ice|Dtls))/;
   for (const [name, { summary, payload }] of Object.entries<Node>(messages)) {
-    assert.ok(summary.length > 0, name);
+    assert.match(summary, /^[A-Z`]/, name);
     if (!media.test(name)) noteUndescribed(payload, name, missing);
   }
   for (const [name, schema] of Object.entries<Node>(schemas))
