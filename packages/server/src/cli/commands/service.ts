@@ -57,7 +57,7 @@ export const serviceCommands: readonly Command[] = [
     name: 'history check',
     summary: 'Tries whether a history database or endpoint does what it must',
     details: [
-      'The signing secret of an http endpoint is read from HISTORY_SECRET. The command writes under an environment id of its own.',
+      'The signing secret of an http endpoint is read from HISTORY_SECRET. The command writes under an environment id that nothing else uses.',
     ],
     args: [{ name: 'url', text: 'the database or endpoint' }],
     needs: 'settings',

@@ -12,7 +12,7 @@ export async function lookAround(env: NodeJS.ProcessEnv): Promise<Finding[]> {
     read = readConfig(env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return [problem('settings', error.message, 'Mend it; npm start -- --help explains the settings.')];
+    return [problem('settings', error.message, 'Correct it; npm start -- --help explains the settings.')];
   }
   const { config, unknown } = read;
   // What goes wrong is found here and not in a log.

@@ -113,7 +113,7 @@ export function createRest(options: RestOptions): FastifyInstance {
             .code(204)
             .send();
     }
-    // Here and not later, because whoever asks for what is not there need not send a body that we can read.
+    // Here and not later, because a request for an unknown path need not have a body that we can read.
     if (!request.is404) return undefined;
     await anonymous(request, reply);
     const allowed = allow(request);
