@@ -83,10 +83,11 @@ export default {
     })),
     {
       name: 'features-stand-on-shared-files',
-      comment: 'Files beside the folders of features are for all of them; only handlers.ts sees the folders.',
+      comment:
+        'Files beside the folders of features are for all of them; only handlers.ts and commands.ts see the folders.',
       severity: 'error',
-      from: { path: `${server}/features/[^/]+\\.ts$`, pathNot: 'handlers\\.ts$' },
-      to: { path: `${server}/features/([^/]+/|handlers\\.ts$)`, pathNot: feature(['sql']) },
+      from: { path: `${server}/features/[^/]+\\.ts$`, pathNot: '(handlers|commands)\\.ts$' },
+      to: { path: `${server}/features/([^/]+/|(handlers|commands)\\.ts$)`, pathNot: feature(['sql']) },
     },
     {
       name: 'features-are-listed',
@@ -98,7 +99,7 @@ export default {
       name: 'handlers-are-on-top',
       severity: 'error',
       from: { path: `${server}/features/[^/]+/` },
-      to: { path: `${server}/features/handlers\\.ts$` },
+      to: { path: `${server}/features/(handlers|commands)\\.ts$` },
     },
     {
       name: 'never-the-server',

@@ -1,23 +1,15 @@
-import type { Readable } from 'node:stream';
-import type { Input, OperationName, Operations, Output } from '@parley/protocol';
+import type { Input, OperationName, Operations } from '@parley/protocol';
 import * as account from './accounts/operations/account.ts';
 import * as invitations from './accounts/operations/invitations.ts';
-import * as operator from './accounts/operations/operator.ts';
 import * as organizations from './accounts/operations/organizations.ts';
 import * as password from './accounts/operations/password.ts';
 import * as session from './accounts/operations/session.ts';
 import * as analytics from './analytics/operations.ts';
 import * as blocks from './blocks/operations.ts';
 import * as calls from './calls/operations.ts';
-import * as audit from './audit/operations.ts';
-import type {
-  AccountContext,
-  Context,
-  ControlContext,
-  EnvironmentContext,
-  OrganizationContext,
-  Reply,
-} from './context.ts';
+import { commands } from './commands.ts';
+import type { CommandContext, CommandName, Handler } from './commands.ts';
+import type { AccountContext, Context, ControlContext, OrganizationContext } from './context.ts';
 import { browse } from './conversations/browse.ts';
 import * as joining from './conversations/joining.ts';
 import * as conversations from './conversations/operations.ts';
@@ -49,14 +41,6 @@ import * as slots from './storage/slot-operations.ts';
 import * as webhooks from './webhooks/operations.ts';
 import * as words from './words/operations.ts';
 
-/** The operations that the operator may call. They need no running service. */
-export type CommandName = {
-  [N in OperationName]: 'operator' extends Operations[N]['callers'][number] ? N : never;
-}[OperationName];
-
-type CommandContext<N extends OperationName> = Operations[N]['scope'] extends 'environment'
-  ? EnvironmentContext
-  : ControlContext;
 type DashboardContext<N extends OperationName> = {
   account: AccountContext;
   organization: OrganizationContext;
@@ -69,32 +53,7 @@ type ContextOf<N extends OperationName> = Operations[N]['plane'] extends 'tenant
     ? CommandContext<N>
     : DashboardContext<N>;
 
-type Handler<C, N extends OperationName> = (
-  ctx: C,
-  input: Input<N>,
-) => Promise<Output<N> | Reply<Output<N>> | Reply<null> | Reply<Readable> | void>;
-
 export type Handlers = { [N in OperationName]: Handler<ContextOf<N>, N> };
-
-export const commands = {
-  'tokens.create': tenancy.createToken,
-  'push.listCredentials': push.listCredentials,
-  'push.setCredentials': push.setCredentials,
-  'push.removeCredentials': push.removeCredentials,
-  'environments.list': tenancy.listEnvironments,
-  'environments.create': tenancy.createEnvironment,
-  'environments.update': tenancy.updateEnvironment,
-  'keys.list': tenancy.listKeys,
-  'keys.create': tenancy.createKey,
-  'keys.revoke': tenancy.revokeKey,
-  'audit.list': audit.list,
-  'accounts.reset': operator.reset,
-  'accounts.endSessions': operator.endSessions,
-  'accounts.removeSecondFactor': operator.removeSecondFactor,
-  'storage.listSlots': slots.list,
-  'storage.setAside': slots.setAside,
-  'storage.takeBack': slots.takeBack,
-} satisfies { [N in CommandName]: Handler<CommandContext<N>, N> };
 
 /** Which function runs each operation of the protocol table. */
 export const handlers = {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 
 export type { Logger };
 
-/** How many characters wait at most for whoever reads the log. Lines beyond that are left out, and counted. */
+/** How many characters wait at most for the reader of the log. Lines beyond that are left out, and counted. */
 const mostWaiting = 8 * 2 ** 20;
 /** Milliseconds for them to be read when the process ends. */
 const endMs = 1_000;
@@ -41,7 +41,7 @@ export function createLogger(level: string): Logger {
     stream,
   );
   onLeftOut((count) =>
-    logger.warn({ lines: count }, 'log lines were left out: whoever reads the log is too slow'),
+    logger.warn({ lines: count }, 'log lines were left out: the reader of the log is too slow'),
   );
   return logger;
 }
@@ -52,7 +52,7 @@ const terminal = {
 };
 
 /**
- * The service never waits for whoever reads its log: a pipe that is full would stop everything. What is left when the
+ * The service never waits for the reader of its log: a pipe that is full would stop everything. What is left when the
  * process exits is written then (see endLog).
  */
 function lines() {
@@ -72,7 +72,7 @@ function lines() {
   };
 }
 
-/** Waits until all lines are written, before the process exits. Whoever does not read them cannot hold it up. */
+/** Waits until all lines are written, before the process exits. A reader that has stopped cannot hold it up. */
 export async function endLog(logger: Logger): Promise<void> {
   const written = await new Promise<boolean>((resolve) => {
     logger.flush(() => resolve(true));

@@ -3,7 +3,7 @@ import type { NodeBus, SocketChoice } from '../features/node-bus.ts';
 import type { LocalUser, Route } from './local-user.ts';
 import { textFrame } from './wire.ts';
 
-/** Frames outside the seq stream (typing, receipts, calls): they go to whoever is connected, and are not repeated. */
+/** Frames outside the seq stream (typing, receipts, calls): they go to the sockets that are open, and are not repeated. */
 export class Ephemeral {
   readonly #users: ReadonlyMap<number, LocalUser>;
   readonly #routes: ReadonlyMap<string, Route>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { standings } from '../../src/features/presence/sql.ts';
+import { revokedSessions } from '../../src/features/presence/sql.ts';
 import { assertError, createApi } from '../support/api.ts';
 import { nowSeconds, signToken } from '../support/tokens.ts';
 import { useService } from '../support/use.ts';
@@ -72,7 +72,7 @@ describe('identity#revocation: the cut-off is always later than the one before',
     const [row] = await db.query<{ env: number; no: number }>('SELECT env, no FROM users WHERE id = $1', [
       user,
     ]);
-    const found = await standings(
+    const found = await revokedSessions(
       db,
       [old, fresh].map((issuedAt) => ({ env: row!.env, user: row!.no, keyId: null, issuedAt })),
     );

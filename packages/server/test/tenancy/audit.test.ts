@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import type { AuditEntry } from '@parley/protocol';
 import { dashboardCaller, operatorCaller } from '../../src/features/callers.ts';
 import type { ControlContext, EnvironmentContext } from '../../src/features/context.ts';
-import { commands } from '../../src/features/handlers.ts';
+import { commands } from '../../src/features/commands.ts';
 import { removeExpired } from '../../src/features/retention/retention.ts';
 import { findEnvironment } from '../../src/features/tenancy/sql/environments.ts';
 import { createIds, pooledRandom, systemClock } from '../../src/platform/clock.ts';

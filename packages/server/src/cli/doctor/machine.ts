@@ -103,7 +103,9 @@ export async function lookAtPorts(config: Config, health: Health | null): Promis
     if (why === 'EACCES')
       found.push(problem('ports', `${setting} ${port} is not for this user.`, 'Choose a port above 1023.'));
     else if (why === 'EADDRNOTAVAIL')
-      found.push(problem('ports', `${host} is no address of this machine.`, `Mend HOST for ${setting}.`));
+      found.push(
+        problem('ports', `${host} is not an address of this machine.`, `Correct HOST for ${setting}.`),
+      );
     else if (why !== null)
       found.push(
         problem('ports', `${setting} ${port} is used by another program.`, `Stop it, or change ${setting}.`),

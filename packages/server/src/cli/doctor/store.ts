@@ -35,7 +35,9 @@ export async function lookAtStore(config: Config, logger: Logger, now: () => num
   try {
     store = await attachStore(config, logger);
   } catch (error) {
-    return [problem('store', (error as Error).message, 'Mend this first: nothing works without the store.')];
+    return [
+      problem('store', (error as Error).message, 'Correct this first: nothing works without the store.'),
+    ];
   }
   const db = new PgDb(store.connection, { max: 1, onError: () => undefined });
   try {
@@ -44,7 +46,7 @@ export async function lookAtStore(config: Config, logger: Logger, now: () => num
     return [await lookAtTables(db), await lookAtKey(db, config), ...(await lookAtFacts(db, now))];
   } catch (error) {
     const why = unreachable(store.connection, (error as Error).cause ?? error);
-    return [problem('store', why.message, 'Start PostgreSQL, or mend DATABASE_URL.')];
+    return [problem('store', why.message, 'Start PostgreSQL, or correct DATABASE_URL.')];
   } finally {
     await db.close();
     await store.stop();
@@ -100,12 +102,12 @@ export async function lookAtRedis(config: Config, logger: Logger): Promise<Findi
       await connection.close();
     }
   } catch (error) {
-    return problem('redis', (error as Error).message, 'Mend REDIS_URL.');
+    return problem('redis', (error as Error).message, 'Correct REDIS_URL.');
   }
   return problem(
     'redis',
     'Redis does not answer.',
-    'Start it, or mend REDIS_URL. Until then each process serves alone: events reach other nodes late.',
+    'Start it, or correct REDIS_URL. Until then each process serves alone: events reach other nodes late.',
   );
 }
 

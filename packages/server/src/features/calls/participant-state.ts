@@ -11,7 +11,7 @@ import type { CallParticipantState } from '@parley/protocol';
  *   (invited in another call) ──► busy
  *
  * Who starts a call, and a member who was not invited, begin as `joining`. From every other state a participant may join
- * while the call is live; one who is in it already joins with another device, or after a reload, and connects anew. Moves
+ * while the call is live; one who is in it already joins with another device, or after a reload, and connects again. Moves
  * that are not drawn change nothing.
  */
 

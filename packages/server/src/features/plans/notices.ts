@@ -36,7 +36,7 @@ export async function tellOwners(
           text,
           percent >= 100 ? then[what] : `At 100 percent: ${then[what]}`,
           '',
-          'Whoever runs the service can change the plan: npm run parley -- env set <env id> --plan <plan>',
+          'The operator of the service can change the plan: npm run parley -- env set <env id> --plan <plan>',
         ].join('\n'),
       });
     }

@@ -64,19 +64,15 @@ export const usersByNumber = (
     [users.map((u) => u.env), users.map((u) => u.user)],
   );
 
-/** A session that must end, because of the present state of its environment, its key or (if asked) its user. */
-export interface Standing {
-  ord: number;
-  suspended: boolean;
-  deactivated: boolean;
-}
+/** What an environment may use. */
 export interface Terms {
   plan: PlanName;
   disabledFeatures: FeatureName[];
   words: number;
   hooks: number;
 }
-/** The present plans of environments and what is off in them, by environment number. */
+
+/** The present terms of environments, by environment number. */
 export async function termsOf(db: Queryable, envs: readonly number[]): Promise<Map<number, Terms>> {
   const rows = await db.query<Terms & { no: number }>(
     `SELECT no, plan, words, hooks, coalesce(settings -> 'disabledFeatures', '[]') AS "disabledFeatures" FROM environments WHERE no = ANY($1)`,
@@ -85,11 +81,19 @@ export async function termsOf(db: Queryable, envs: readonly number[]): Promise<M
   return new Map(rows.map(({ no, ...terms }) => [no, terms]));
 }
 
-export const standings = (
+/** A session that must end, because of the present state of its environment, its key or (if asked) its user. */
+export interface RevokedSession {
+  /** Its place in the question, from 1. */
+  ord: number;
+  suspended: boolean;
+  deactivated: boolean;
+}
+
+export const revokedSessions = (
   db: Queryable,
   sessions: { env: number; user: number | null; keyId: string | null; issuedAt: number }[],
-): Promise<Standing[]> =>
-  db.query<Standing>(
+): Promise<RevokedSession[]> =>
+  db.query<RevokedSession>(
     `SELECT w.ord, e.status = 'suspended' AS suspended, ${deactivatedAt('u')} IS NOT NULL AS deactivated
      FROM unnest($1::int[], $2::bigint[], $3::text[], $4::float8[]) WITH ORDINALITY AS w(env, usr, key, iat, ord)
      JOIN environments e ON e.no = w.env LEFT JOIN secret_keys k ON k.id = w.key

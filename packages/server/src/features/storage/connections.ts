@@ -1,7 +1,8 @@
 import type { Clock, Timers } from '../../platform/clock.ts';
 import { HistoryError, QueueFull } from '../../platform/history/port.ts';
 import type { History } from '../../platform/history/port.ts';
-import type { OnFault, RemoteHistories } from '../../platform/history/remote.ts';
+import type { OnFault } from '../../platform/history/process.ts';
+import type { RemoteHistories } from '../../platform/history/remote.ts';
 import { TargetError } from '../../platform/history/target.ts';
 import type { HistorySource } from '../../platform/history/target.ts';
 import type { Vault } from '../../platform/secrets.ts';

@@ -1,11 +1,11 @@
 /**
- * Lines of people: whoever enters a line comes out of it after all who entered before, however long each takes
+ * Queues: a caller that enters a line leaves it after all that entered before, however long each takes
  * meanwhile. Different lines know nothing of each other.
  */
 export class Lines {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Enters the line. `turn` resolves when all before have left; whoever entered must leave. */
+  /** Enters the line. `turn` resolves when all before have left; every caller must leave. */
   enter(name: string): { turn: Promise<void> | undefined; leave: () => void } {
     const turn = this.#last.get(name);
     const { promise, resolve } = Promise.withResolvers<void>();

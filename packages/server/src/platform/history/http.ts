@@ -1,17 +1,7 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type { History, HistoryErrorClass, HistoryPage, HistoryRecord, MessageRecord } from './port.ts';
-import {
-  bytesOf,
-  emptyReport,
-  hasExtras,
-  hex,
-  isoOf,
-  noExtras,
-  sentences,
-  timesOf,
-  tooMuch,
-} from './shared.ts';
+import { bytesOf, examine, hasExtras, hex, isoOf, noExtras, sentences, timesOf, tooMuch } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import type { HistoryTarget } from './target.ts';
 
@@ -112,24 +102,18 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
   return {
     engine: 'http',
     writesAtOnce: 2,
-    async test() {
-      const report = emptyReport('http');
-      try {
-        const started = performance.now();
-        const { ok, schemaVersion } = await call('ping', {});
-        report.rttMs = Math.round((performance.now() - started) * 10) / 10;
-        report.tls = { enabled: target.tls !== 'off', verified: target.tls !== 'off' };
-        report.schemaVersion = typeof schemaVersion === 'number' ? schemaVersion : 1;
-        if (report.schemaVersion < historySchemaVersion) report.warnings.push(sentences.oldSchema);
-        report.grants = ['write', 'read', 'get', 'erase'];
-        if (ok !== true) report.errors.push('The endpoint did not answer { "ok": true } to a ping.');
-        if (target.tls === 'off') report.warnings.push(sentences.plain);
-      } catch (error) {
-        report.errors.push((error as HistoryError).message);
-      }
-      report.ok = report.errors.length === 0;
-      return report;
-    },
+    test: () =>
+      examine(
+        target,
+        (error) => error as HistoryError,
+        async (report, first) => {
+          const { ok, schemaVersion } = await first(() => call('ping', {}));
+          report.schemaVersion = typeof schemaVersion === 'number' ? schemaVersion : 1;
+          if (report.schemaVersion < historySchemaVersion) report.warnings.push(sentences.oldSchema);
+          report.grants = ['write', 'read', 'get', 'erase'];
+          if (ok !== true) report.errors.push('The endpoint did not answer { "ok": true } to a ping.');
+        },
+      ),
     async write(records, { rewrite = false } = {}) {
       if (!keepsExtras && hasExtras(records)) {
         keepsExtras = Number((await call('ping', {}))['schemaVersion']) >= historySchemaVersion;

@@ -13,9 +13,10 @@ import type {
 import {
   bounds,
   byKind,
-  emptyReport,
+  examine,
   hex,
   maxConnections,
+  pageOf,
   passwordFor,
   readMeta,
   sentences,
@@ -233,8 +234,7 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
           .sort({ seq: up ? 1 : -1 })
           .limit(limit + 1)
           .toArray();
-        const page = rows.slice(0, limit).map(record);
-        return { data: up ? page.reverse() : page, hasMore: rows.length > limit };
+        return pageOf(range, rows, record);
       }),
     get: (id) =>
       guarded(async () => {
@@ -306,15 +306,11 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
   };
 }
 
-async function test(client: MongoClient, db: Db, target: HistoryTarget): Promise<HistoryReport> {
-  const report = emptyReport('mongodb');
-  try {
-    const started = performance.now();
-    const info = await client.db('admin').command({ buildInfo: 1 });
-    report.rttMs = Math.round((performance.now() - started) * 10) / 10;
+const test = (client: MongoClient, db: Db, target: HistoryTarget): Promise<HistoryReport> =>
+  examine(target, translate, async (report, first) => {
+    const info = await first(() => client.db('admin').command({ buildInfo: 1 }));
     report.version = String(info['version']);
     report.role = target.user || null;
-    report.tls = { enabled: target.tls !== 'off', verified: target.tls === 'verified' };
     const status = await db.command({ connectionStatus: 1, showPrivileges: true }).catch(() => null);
     const auth = status?.['authInfo'] as
       { authenticatedUserRoles?: { role: string; db: string }[] } | undefined;
@@ -328,14 +324,7 @@ async function test(client: MongoClient, db: Db, target: HistoryTarget): Promise
         report,
         meta.map((m) => ({ key: m._id, value: String(m['value']) })),
       );
-    if (target.tls === 'unverified') report.warnings.push(sentences.unverified);
-    if (target.tls === 'off') report.warnings.push(sentences.plain);
-  } catch (error) {
-    report.errors.push(translate(error).message);
-  }
-  report.ok = report.errors.length === 0;
-  return report;
-}
+  });
 
 /** Runs as the admin: creates collections with their indexes, and a user that may only write and read them. */
 export async function migrateMongodb(

@@ -6,10 +6,11 @@ import type { History, HistoryErrorClass, HistoryReport, MessageRecord, Migrated
 import {
   bounds,
   byKind,
-  emptyReport,
+  examine,
   extrasColumn,
   hex,
   maxConnections,
+  pageOf,
   passwordFor,
   readMeta,
   sentences,
@@ -214,8 +215,7 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
           ),
         ),
       );
-      const page = rows.slice(0, limit).map(record);
-      return { data: up ? page.reverse() : page, hasMore: rows.length > limit };
+      return pageOf(range, rows, record);
     },
     async get(id) {
       const [row] = await withExtras([], (fieldsOf) =>
@@ -266,20 +266,18 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
 
 type Run = <R extends RowDataPacket>(sql: string, values?: unknown[]) => Promise<R[]>;
 
-async function test(
+const test = (
   using: <T>(work: (run: Run) => Promise<T>) => Promise<T>,
   target: HistoryTarget,
   at: (table: string) => string,
-): Promise<HistoryReport> {
-  const report = emptyReport('mysql');
-  try {
-    await using(async (run) => {
-      const started = performance.now();
-      const [row] = await run<RowDataPacket>('SELECT version() AS version, current_user() AS role');
-      report.rttMs = Math.round((performance.now() - started) * 10) / 10;
+): Promise<HistoryReport> =>
+  examine(target, translate, (report, first) =>
+    using(async (run) => {
+      const [row] = await first(() =>
+        run<RowDataPacket>('SELECT version() AS version, current_user() AS role'),
+      );
       report.version = String(row!['version']);
       report.role = String(row!['role']);
-      report.tls = { enabled: target.tls !== 'off', verified: target.tls === 'verified' };
       // From "GRANT SELECT, INSERT ON `db`.`table` TO …" only the part between GRANT and TO is shown, so no password
       // hash is.
       const shown = await run<RowDataPacket>('SHOW GRANTS');
@@ -312,15 +310,8 @@ async function test(
             report.errors.push(`The user lacks ${what} on the tables.`);
           });
       }
-    });
-    if (target.tls === 'unverified') report.warnings.push(sentences.unverified);
-    if (target.tls === 'off') report.warnings.push(sentences.plain);
-  } catch (error) {
-    report.errors.push(translate(error).message);
-  }
-  report.ok = report.errors.length === 0;
-  return report;
-}
+    }),
+  );
 
 const id = 'varchar(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin';
 const definitions = (at: (table: string) => string): string[] => [

@@ -32,7 +32,7 @@ export async function migrateHistory(
     throw new TargetError('An http endpoint keeps its own tables: there is nothing to migrate.');
   const migrate =
     engine === 'postgres'
-      ? (await engines.postgres()).migratePostgres
+      ? (await import('./postgres-migrate.ts')).migratePostgres
       : engine === 'mysql'
         ? (await engines.mysql()).migrateMysql
         : (await engines.mongodb()).migrateMongodb;

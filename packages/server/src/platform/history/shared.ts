@@ -1,7 +1,15 @@
 import type { RandomBytes } from '../clock.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import { HistoryError, historySchemaVersion } from './port.ts';
-import type { HistoryEngine, HistoryRecord, HistoryReport, ReadRange } from './port.ts';
+import type {
+  HistoryEngine,
+  HistoryPage,
+  HistoryRecord,
+  HistoryReport,
+  MessageRecord,
+  ReadRange,
+} from './port.ts';
+import type { HistoryTarget } from './target.ts';
 
 export interface HistoryDeps {
   outbound: Outbound;
@@ -140,6 +148,17 @@ export const bounds = ({ before, after, limit }: ReadRange) => ({
   limit,
 });
 
+/** A page of rows that were read in the order of `range`, one more than its limit if there are more. */
+export function pageOf<R>(
+  range: ReadRange,
+  rows: readonly R[],
+  record: (row: R) => MessageRecord,
+): HistoryPage {
+  const { up, limit } = bounds(range);
+  const data = rows.slice(0, limit).map(record);
+  return { data: up ? data.reverse() : data, hasMore: rows.length > limit };
+}
+
 export const emptyReport = (type: HistoryEngine): HistoryReport => ({
   ok: false,
   type,
@@ -153,6 +172,34 @@ export const emptyReport = (type: HistoryEngine): HistoryReport => ({
   rttMs: null,
   databaseId: null,
 });
+
+/**
+ * Tests a database. `look` fills in what it finds, and makes its first request with `first`; what it throws becomes an
+ * error of the report.
+ */
+export async function examine(
+  target: HistoryTarget,
+  translate: (error: unknown) => HistoryError,
+  look: (report: HistoryReport, first: <T>(ask: () => Promise<T>) => Promise<T>) => Promise<void>,
+): Promise<HistoryReport> {
+  const { engine, tls } = target;
+  const report = emptyReport(engine);
+  try {
+    await look(report, async (ask) => {
+      const started = performance.now();
+      const answer = await ask();
+      report.rttMs = Math.round((performance.now() - started) * 10) / 10;
+      report.tls = { enabled: tls !== 'off', verified: tls === 'verified' };
+      return answer;
+    });
+    if (tls === 'unverified') report.warnings.push(sentences.unverified);
+    if (tls === 'off') report.warnings.push(sentences.plain);
+  } catch (error) {
+    report.errors.push(translate(error).message);
+  }
+  report.ok = report.errors.length === 0;
+  return report;
+}
 
 export const hex = (deps: HistoryDeps, bytes: number): string =>
   Buffer.from(deps.random(bytes)).toString('hex');

@@ -57,7 +57,7 @@ export interface SeatEvents {
   connected(seat: SeatRef): void;
   /** The seat sends more frames than any client needs to. */
   flooded(seat: SeatRef): void;
-  /** The user left, or opens the media anew; the transports of the seat are about to close. */
+  /** The user left, or opens the media again; the transports of the seat are about to close. */
   vacated(seat: Seat): void;
   speakers(levels: { userId: string; level: number }[], dominant: string | null): void;
 }

@@ -117,7 +117,7 @@ export function createApnsProvider(
       return { kind: 'retry', reason: 'too_many_in_flight', retryAfterMs: busyRetryMs };
     inFlight += 1;
     try {
-      // Apple may call a token expired that is young by our clock; trying once with a new one mends that.
+      // Apple may call a token expired that is young by our clock: one retry with a new token helps.
       for (let attempt = 1; ; attempt += 1) {
         const bearer = providerToken();
         const headers = {

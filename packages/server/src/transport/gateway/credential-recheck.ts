@@ -1,5 +1,5 @@
 import type { Environment } from '../../features/context.ts';
-import { standings, termsOf } from '../../features/presence/sql.ts';
+import { revokedSessions, termsOf } from '../../features/presence/sql.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Session } from './session.ts';
 
@@ -38,7 +38,7 @@ export class CredentialRecheck {
         else groups.set(key, [session]);
       }
       const all = [...groups.values()];
-      const rows = await standings(
+      const rows = await revokedSessions(
         this.#db,
         all.map(([s]) => ({
           env: s!.user!.env,

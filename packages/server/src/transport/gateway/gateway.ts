@@ -200,7 +200,7 @@ export class Gateway {
 
   /**
    * A drain, whether running or to come, waits for no client if waiting helps none of them: without another node they cannot
-   * move, and those of this machine belong to whoever stops the service.
+   * move, and those of this machine belong to the person who stops the service.
    */
   hurry(): void {
     const isLocal = ({ address }: Session) => /^(127\.|0:0:0:0::)/.test(address);

@@ -93,7 +93,7 @@ export function createGatekeeper(
       );
       return { caller, env: caller.env };
     }
-    if (forAnyone) return { caller: await whoever(sessions, cookie) };
+    if (forAnyone) return { caller: await callerOrAnyone(sessions, cookie) };
     const person = await sessions.authenticate(cookie!);
     const caller = dashboardCaller(person);
     switch (operation.scope) {
@@ -114,7 +114,7 @@ export function createGatekeeper(
 }
 
 /** An invalid cookie counts as none. */
-async function whoever(sessions: Sessions, cookie: string | undefined): Promise<Caller> {
+async function callerOrAnyone(sessions: Sessions, cookie: string | undefined): Promise<Caller> {
   if (cookie === undefined) return anyone;
   try {
     return dashboardCaller(await sessions.authenticate(cookie));

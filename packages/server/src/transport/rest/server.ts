@@ -113,7 +113,7 @@ export function createRest(options: RestOptions): FastifyInstance {
             .code(204)
             .send();
     }
-    // Here and not later, because whoever asks for what is not there need not send a body that we can read.
+    // Here and not later, because a request for an unknown path need not have a body that we can read.
     if (!request.is404) return undefined;
     await anonymous(request, reply);
     const allowed = allow(request);
@@ -198,7 +198,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     if (!reply.hasHeader('RateLimit-Limit')) await anonymousHeaders(request, reply);
     if (api.retryAfterMs !== null && (api.row.http === 429 || api.row.http === 503))
       reply.header('Retry-After', retryAfter(api.retryAfterMs));
-    if (api.row.http === 429 || api.row.http === 503) await braked(request, reply);
+    if (api.row.http === 429 || api.row.http === 503) await holdBack(request, reply);
     if (reply.sent) return reply;
     const isPage = request.routeOptions.config.operation === 'page';
     if (isPage && api.row.http === 503 && request.headers.accept?.includes('text/html'))
@@ -207,7 +207,7 @@ export function createRest(options: RestOptions): FastifyInstance {
   });
 
   /** Callers who are refused and ask again at once get their answer later, or none. */
-  async function braked(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async function holdBack(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (await slow.hold(whoOf(request))) return;
     reply.hijack();
     request.raw.destroy();
@@ -227,7 +227,7 @@ export function createRest(options: RestOptions): FastifyInstance {
 
   /** Health and preflights are never refused, but callers who ask too often have to wait. */
   async function unhurried(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    if (await anonymousHeaders(request, reply)) await braked(request, reply);
+    if (await anonymousHeaders(request, reply)) await holdBack(request, reply);
   }
 
   async function anonymousRate(ip: string): Promise<Record<string, string>> {

@@ -43,7 +43,7 @@ export async function create(
     if (people.some((person) => person.email === normalEmail(email)))
       throw new ApiError('already_member', { message: 'This person belongs to the organization already.' });
     const earlier = await invitations.pendingInvitation(tx, accounts, org, email);
-    // Whoever withdraws an invitation sees and says so; one that is replaced ends without a word.
+    // A new invitation withdraws the earlier one, so the caller must be allowed to do that, too.
     if (earlier) requireReach(ctx.role, earlier.role, earlier.madeAs ?? earlier.role);
     const { invitation, token } = await invitations.invite(tx, accounts, {
       org,

@@ -3,7 +3,7 @@ import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
 import { conversationOf } from '../../sql/lookups.ts';
 import type { ConversationRow } from '../sql.ts';
 
-/** Links by which users join groups. Whoever makes, revokes or uses one has locked its conversation. */
+/** Links by which users join groups. Making, revoking and using one hold the lock of its conversation. */
 
 const live = 'i.expires_at > clock_timestamp() AND (i.max_uses IS NULL OR i.uses < i.max_uses)';
 const columns = `i.id, i.uses, i.max_uses AS "maxUses", i.expires_at AS "expiresAt", i.created_at AS "createdAt", u.id AS "createdBy"`;

@@ -2,7 +2,7 @@ import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
 import { conversationOf } from '../../sql/lookups.ts';
 import type { ConversationRow } from '../sql.ts';
 
-/** Groups that everybody finds. Whoever changes a listing has locked the conversation. */
+/** Groups that everybody finds. A change of a listing holds the lock of the conversation. */
 
 export async function list(
   tx: Tx,

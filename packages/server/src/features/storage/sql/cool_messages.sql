@@ -1,7 +1,7 @@
 -- Takes messages of one conversation out of this store, oldest first: those that the customer's database has
 -- confirmed and that are not needed here. A row keeps what counting needs (migrations/0011). It stops at the first
 -- message that must stay: one that was made or changed since p_before, one that the database refused or has not
--- confirmed as it now is, or the latest of the conversation, which lists show. Whoever changes a message holds the lock
+-- confirmed as it now is, or the latest of the conversation, which lists show. A change of a message holds the lock
 -- of the conversation, so while this function has it, the log has a row for every message that is not confirmed. (The
 -- caller makes sure that everything from before the log was copied.) Reactions do not lock the conversation, except for its
 -- first one, so in one that has some this function also locks the message, for the first reaction to it, and what shows of

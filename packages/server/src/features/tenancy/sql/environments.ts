@@ -61,7 +61,7 @@ export const environmentRecord = ({
   ...record
 }: Environment): EnvironmentRecord => record;
 
-/** Locks the environment for a change of its word lists: whoever has built what finds them builds it anew. */
+/** Locks the environment for a change of its word lists, and counts it: processes build their automaton again. */
 export async function nextWords(tx: Queryable, env: number): Promise<void> {
   await tx.query('UPDATE environments SET words = words + 1 WHERE no = $1', [env]);
 }
