@@ -128,6 +128,25 @@ describe('the kit on a touch screen', () => {
     assert.equal(await row('That’s the one.').getAttribute('data-reacted'), null);
   });
 
+  it('the sheet names who reacted, also those whom the message does not name', async () => {
+    const message = row('Found it.');
+    for (const who of ['tomas', 'nora', 'ada', 'mei', 'sami'])
+      await page.evaluate(`story.react('msg_conv_tomas_3', '${who}', '👍')`);
+    await page.evaluate(`story.react('msg_conv_tomas_3', 'rosa', '❤️')`);
+    await message.getByRole('button', { name: '❤️, 1' }).waitFor();
+    await hold(message);
+    const names = sheet().getByRole('list', { name: 'Reactions' }).getByRole('listitem');
+    await names.filter({ hasText: 'Tomás Barreiro' }).waitFor();
+    const said = await names.allInnerTexts();
+    assert.equal(said.length, 2);
+    for (const one of ['You', 'Ada Nwosu', 'Mei Okafor', 'Sami Koskinen', 'Tomás Barreiro'])
+      assert.ok(said[0]!.includes(one), `${one} in ${said[0]}`);
+    assert.match(said[1]!, /❤️ Rosa Vidal/);
+    assert.deepEqual(await accessibilityProblems(page), []);
+    await page.touchscreen.tap(195, 40);
+    await gone();
+  });
+
   it('the sheet asks before it deletes; a tap shows the buttons beside the message, too', async () => {
     const message = row('That’s the one.');
     await hold(message);

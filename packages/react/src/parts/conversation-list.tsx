@@ -93,9 +93,8 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
       for (let i = 0; i < shown.length; i++) {
         const index = (from + i) % shown.length;
         if (!nameOf(shown[index]!).toLocaleLowerCase().startsWith(letters)) continue;
-        const row = rows[index - first];
-        if (row) row.focus();
-        else long.current?.focus(index);
+        if (long.current) long.current.focus(index);
+        else rows[index]?.focus();
         break;
       }
     };

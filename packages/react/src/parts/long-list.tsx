@@ -32,6 +32,13 @@ function boxOf(list: HTMLElement): HTMLElement | null {
   return null;
 }
 
+/** Which part of the list is seen, from its upper edge. */
+function seenOf(list: HTMLElement, box: HTMLElement | null): { top: number; bottom: number } {
+  const { top } = list.getBoundingClientRect();
+  const view = box?.getBoundingClientRect() ?? { top: 0, bottom: innerHeight };
+  return { top: view.top - top, bottom: view.bottom - top };
+}
+
 /** A list of hundreds of conversations: those near to what is seen are in the page, and the others are empty room. */
 export default function LongList({ items, current, titleOf, row, onKeyDown, handle }: LongListProps) {
   const list = useRef<HTMLUListElement>(null);
@@ -54,13 +61,9 @@ export default function LongList({ items, current, titleOf, row, onKeyDown, hand
     const element = list.current!;
     const box = boxOf(element);
     const look = (): void => {
-      const { top } = element.getBoundingClientRect();
-      const view = box?.getBoundingClientRect();
+      const { top, bottom } = seenOf(element, box);
       const coarse = (y: number): number => Math.round(y / stepPx) * stepPx;
-      const next = {
-        top: coarse((view?.top ?? 0) - top),
-        bottom: coarse((view?.bottom ?? innerHeight) - top),
-      };
+      const next = { top: coarse(top), bottom: coarse(bottom) };
       setSeen((was) => (was.top === next.top && was.bottom === next.bottom ? was : next));
     };
     look();
@@ -74,18 +77,22 @@ export default function LongList({ items, current, titleOf, row, onKeyDown, hand
     };
   }, []);
 
-  // All rows are as high as the first one, and so are all titles.
+  // All rows are as high as one of them, and so are all titles; they change with the width of the list alone.
+  const measured = useRef({ width: -1, title: false });
   useLayoutEffect(() => {
     const element = list.current!;
+    const width = element.clientWidth;
     const heightOf = (selector: string): number | undefined =>
       element.querySelector(`:scope > ${selector}`)?.getBoundingClientRect().height || undefined;
-    const next = {
-      row: heightOf('[aria-posinset]') ?? size.row,
-      title: heightOf('.parley-section') ?? size.title,
+    const title = heightOf('.parley-section');
+    const known = measured.current.width === width;
+    if (known && (measured.current.title || title === undefined)) return;
+    measured.current = { width, title: title !== undefined };
+    setSize((was) => ({
+      row: known ? was.row : (heightOf('[aria-posinset]') ?? was.row),
+      title: title ?? was.title,
       gap: parseFloat(getComputedStyle(element).rowGap) || 0,
-    };
-    const differs = (key: keyof typeof usual): boolean => Math.abs(next[key] - size[key]) > 0.5;
-    if (differs('row') || differs('title') || differs('gap')) setSize(next);
+    }));
   });
 
   const rowAt = (index: number): HTMLElement | null =>
@@ -99,10 +106,12 @@ export default function LongList({ items, current, titleOf, row, onKeyDown, hand
   const focus = (index: number): void => {
     wanted.current = enter(index) ? null : index;
     if (wanted.current === null) return;
-    const box = boxOf(list.current!) ?? document.documentElement;
-    box.scrollTop += tops[index]! - (seen.top + seen.bottom) / 2;
+    const box = boxOf(list.current!);
+    const { top, bottom } = seenOf(list.current!, box);
+    (box ?? document.documentElement).scrollTop += tops[index]! - (top + bottom) / 2;
   };
-  useEffect(() => {
+  // Before the browser shows that the row which had the focus is gone: no key is lost in between.
+  useLayoutEffect(() => {
     if (wanted.current !== null && enter(wanted.current)) wanted.current = null;
   });
   useImperativeHandle(handle, () => ({ focus }));
@@ -115,6 +124,7 @@ export default function LongList({ items, current, titleOf, row, onKeyDown, hand
       ref={list}
       data-from={from}
       onKeyDown={(event) => {
+        wanted.current = null;
         if (event.key !== 'Home' && event.key !== 'End') return onKeyDown(event);
         event.preventDefault();
         focus(event.key === 'Home' ? 0 : items.length - 1);

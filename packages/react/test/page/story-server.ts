@@ -46,6 +46,8 @@ export class StoryServer {
   offline = false;
   /** What asks for older messages, or more conversations, is refused with this code. */
   failing: string | null = null;
+  /** A first page, of conversations or of messages, is refused with this code. */
+  failingFirst: string | null = null;
   /** Where more conversations begin, if there are more. */
   cursor: string | null = null;
   /** Sockets are closed with this code when they say who they are. */
@@ -92,7 +94,7 @@ export class StoryServer {
     this.#reactions.set(messageId, all);
     const counts = [...new Set(all.map((one) => one.emoji))].map((each) => {
       const userIds = all.filter((one) => one.emoji === each).map((one) => one.userId);
-      return { emoji: each, count: userIds.length, userIds };
+      return { emoji: each, count: userIds.length, userIds: userIds.slice(-3) };
     });
     const reactions = { revision: all.length, total: all.length, counts };
     const changes = [{ userId, emoji, on: true }];
@@ -171,6 +173,13 @@ export class StoryServer {
     const [, root, id = '', sub = '', last = ''] = url.pathname.replace(/^\/v1/, '').split('/');
     if (this.failing !== null && (url.searchParams.has('before') || url.searchParams.has('cursor')))
       return Response.json({ error: { code: this.failing, message: 'Not now.' } }, { status: 503 });
+    const list = root === 'conversations' && (id === '' || sub === 'messages');
+    // For so long the client does not try again by itself.
+    const error = { code: this.failingFirst, message: 'Not now.', retryAfterMs: 600_000 };
+    if (this.failingFirst !== null && list && !url.searchParams.has('before'))
+      return Response.json({ error }, { status: 503 });
+    if (root === 'messages' && sub === 'reactions' && last === '')
+      return Response.json({ data: this.#reactions.get(decodeURIComponent(id)) ?? [], nextCursor: null });
     if (root === 'messages' && sub === 'reactions')
       return Response.json(this.react(decodeURIComponent(id), this.#me, decodeURIComponent(last)));
     return Response.json(this.#answer(root!, decodeURIComponent(id), sub, url.searchParams, body));

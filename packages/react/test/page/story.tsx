@@ -4,6 +4,7 @@ import {
   Avatar,
   Chat,
   Composer,
+  ConnectionBanner,
   Message,
   MessageActions,
   MessageBubble,
@@ -13,7 +14,14 @@ import {
   Receipt,
   TypingIndicator,
 } from '@parley/react';
-import type { ChatProps, ParleyProviderProps, Slots, ThreadSlots } from '@parley/react';
+import type {
+  ChatProps,
+  ConversationListProps,
+  ParleyProviderProps,
+  Slots,
+  ThreadSlots,
+  Trigger,
+} from '@parley/react';
 import { createWire, WirePanel } from '@parley/react/devtools';
 import '@fontsource-variable/geist';
 import '@parley/react/styles.css';
@@ -137,6 +145,12 @@ interface Options extends Pick<ParleyProviderProps, 'theme' | 'dir'> {
   parts?: boolean;
   /** Parts with other properties than usual, and days and system messages of the page's own. */
   tuned?: boolean;
+  /** Sections in the list, rows in place of bubbles, a banner and triggers of the page's own. */
+  laid?: boolean;
+  /** So many more conversations. */
+  more?: number;
+  /** Before the page connects: first pages are refused with this code. */
+  failingFirst?: string;
   /** Before the page connects: the service refuses its sockets with this code. */
   refused?: number;
   /** Shows the frames beside the chat, or what they say too. */
@@ -174,7 +188,49 @@ const views: ChatProps['thread'] = {
   renderSystem: (item) =>
     item.metadata['kind'] === 'joined' ? <i data-mine="">→ {item.text}</i> : undefined,
 };
-const { theme, dir } = given;
+const wait = <T,>(value: T): Promise<T> =>
+  new Promise((done) => Object.assign(globalThis, { answer: () => done(value) }));
+const triggers: Trigger[] = [
+  {
+    character: '/',
+    first: true,
+    label: 'Commands',
+    find: (query) =>
+      ['/away', '/archive', '/remind']
+        .filter((text) => text.startsWith(`/${query}`))
+        .map((text) => ({ text, label: <b>{text}</b> })),
+  },
+  { character: '#', label: 'Orders', find: (query) => wait(query === '41' ? [{ text: '#4100' }] : []) },
+];
+const laid: ThreadSlots = {
+  Message: (props) => <Message {...props} variant="rows" />,
+  Banner: (props) => (
+    <ConnectionBanner
+      {...props}
+      delay={0}
+      renderState={(state, usual) => (state === 'lost' ? <i data-mine="">{usual}</i> : null)}
+    />
+  ),
+  Composer: (props) => <Composer {...props} triggers={triggers} />,
+};
+const sections: ConversationListProps['sections'] = [
+  { title: 'People', has: ({ type }) => type === 'direct' },
+  { title: 'Teams', has: ({ muted }) => !muted },
+];
+const { theme, dir, more = 0 } = given;
+for (let i = 1; i <= more; i++) {
+  const name = `K${String(i).padStart(4, '0')}`;
+  names.set(`c${i}`, name);
+  const story = one(
+    `conv_c${i}`,
+    `c${i}`,
+    `I am ${name}`,
+    new Date(Date.parse('2026-10-01T00:00:00Z') - i * 60_000).toISOString(),
+    { type: 'group', name },
+  );
+  server.stories.set(story.id, { ...story, members: ['nora', `c${i}`] });
+}
+server.failingFirst = given.failingFirst ?? null;
 server.features = given.features;
 server.refused = given.refused ?? null;
 const root = document.getElementById('root')!;
@@ -192,7 +248,11 @@ createRoot(root).render(
     <Chat
       {...(given.parts ? { slots: parts, thread: { receipts: 'every' as const } } : {})}
       {...(given.tuned ? { slots: tuned, thread: views } : {})}
-      list={{ sort: (a, b) => b.lastActivityAt.localeCompare(a.lastActivityAt) }}
+      {...(given.laid ? { slots: laid } : {})}
+      list={{
+        sort: (a, b) => b.lastActivityAt.localeCompare(a.lastActivityAt),
+        ...(given.laid ? { sections } : {}),
+      }}
       aside={
         given.wire ? (
           <WirePanel wire={wire} conversationId="conv_tomas" reveal={given.wire === 'revealed'} />
