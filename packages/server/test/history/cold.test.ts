@@ -183,7 +183,8 @@ test('reactions#storage: a cold message comes back before it is reacted to, and 
   });
 });
 
-test('reactions#erasure: an erasure lowers the counts of cold messages too, with an event, here and in the customer database', async () => {
+/** Two cold messages to which both people reacted, the reader's erasure being about to begin. */
+async function reactedTo() {
   const { cid, reader, writer, messages } = await old();
   const ids: string[] = [5, 7].map((seq) => messages.get(seq).id);
   for (const id of ids)
@@ -207,10 +208,52 @@ test('reactions#erasure: an erasure lowers the counts of cold messages too, with
   ]);
   await it.storage.cool([cid]);
   const socket = await scene.online(writer);
-  assert.equal((await server('DELETE', `/v1/users/${reader.id}?messages=delete`)).status, 204);
-  const first = await socket.event('message.reactions', cid);
-  const second = await socket.event('message.reactions', cid);
-  assert.deepEqual([first, second].map(({ d }) => [d.id, d.total]).sort(), ids.map((id) => [id, 1]).sort());
+  return {
+    conv: conv!.no,
+    stored,
+    erase: async () =>
+      assert.equal((await server('DELETE', `/v1/users/${reader.id}?messages=delete`)).status, 204),
+    told: async () => {
+      const both = [
+        await socket.event('message.reactions', cid),
+        await socket.event('message.reactions', cid),
+      ];
+      assert.deepEqual(both.map(({ d }) => [d.id, d.total]).sort(), ids.map((id) => [id, 1]).sort());
+    },
+  };
+}
+
+test('reactions#erasure: an erasure lowers the counts of cold messages too, with an event, here and in the customer database', async () => {
+  const { erase, told, stored } = await reactedTo();
+  await erase();
+  await told();
+  await eventually(() => stored(1), 'the database has the lower counts');
+});
+
+test('reactions#erasure: while the database is away the reactions go; the events and the counts there follow when it is back', async () => {
+  const { conv, erase, told, stored } = await reactedTo();
+  const rows = (more: string, values: unknown[] = []) =>
+    db.query(`SELECT 1 FROM message_reactions WHERE conv = $1 AND ${more}`, [conv, ...values]);
+  await customer.kill();
+  await erase();
+  await eventually(
+    async () =>
+      (await rows(`total = 1 AND waiting AND due_at > clock_timestamp() + interval '1 minute'`)).length === 2,
+    'both are counted here, and wait for the database',
+  );
+  await customer.start();
+  await eventually(
+    async () =>
+      (await db.query('SELECT 1 FROM messages WHERE conv = $1 AND seq IN (5, 7) AND id IS NOT NULL', [conv]))
+        .length === 2,
+    'the sink has brought both back',
+  );
+  assert.equal((await rows('waiting')).length, 2);
+  // As if those minutes had passed.
+  await db.query('UPDATE message_reactions SET due_at = clock_timestamp() WHERE conv = $1 AND waiting', [
+    conv,
+  ]);
+  await told();
   await eventually(() => stored(1), 'the database has the lower counts');
 });
 

@@ -135,7 +135,7 @@ async function takeBack(ctx: ErasureContext, env: number, conv: number, user: nu
 
 /**
  * What the next batch needs back from the customer's database: events refer to rows of our store, and what changes there is
- * written again. A database that is away holds up no erasure: the reactions go, and nobody is told.
+ * written again. A database that is away holds up no erasure: the reactions go, and the rest follows when it is back (tell.ts).
  */
 async function coldRecords(
   ctx: ErasureContext,

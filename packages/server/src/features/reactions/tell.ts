@@ -4,6 +4,7 @@ import { record } from '../../log/record.ts';
 import type { Recorder } from '../../log/record.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import { viewReactions } from '../sql/reaction-reader.ts';
+import { wantMessage } from '../storage/sql/thaw.ts';
 import { clearReactions, dueReactions, lockDue, markTold, putOff } from './sql.ts';
 import type { DueMessages, DueReactions } from './sql.ts';
 
@@ -23,6 +24,8 @@ const atOnce = 4;
 const clearBatch = 1_000;
 /** Milliseconds for which a conversation that cannot be locked is left alone. */
 const putOffMs = 2_000;
+/** Milliseconds for which a message is left alone that the customer's database has not given back. */
+const awayMs = 5 * 60_000;
 /** Milliseconds until those are looked at again that a running commit of reactions had locked. */
 const againMs = 50;
 
@@ -61,15 +64,20 @@ const tellOf = (db: Db, log: Recorder, due: DueMessages): Promise<boolean> =>
     for (const { message } of rows.filter((row) => row.gone))
       await clearReactions(tx, env, conv, message, clearBatch);
     const rest = rows.filter((row) => !row.gone);
-    // A message in the customer's database has no row that an event could refer to: an erasure that could not bring it back.
-    const events = held.deletedAt ? [] : rest.filter((row) => row.id !== null);
-    await record(log, tx, held, events.map(eventOf));
-    if (rest.length > 0)
+    // A message that only the customer's database has, which an erasure could not bring back: it is told when the sink has done so.
+    const away = held.deletedAt ? [] : rest.filter((row) => row.id === null).map(({ message }) => message);
+    if (away.length > 0) {
+      await putOff(tx, { env, conv, messages: away }, awayMs);
+      await wantMessage(tx, env, conv, away[0]!);
+    }
+    const told = rest.filter(({ message }) => !away.includes(message));
+    await record(log, tx, held, held.deletedAt ? [] : told.map(eventOf));
+    if (told.length > 0)
       await markTold(
         tx,
         env,
         conv,
-        rest.map(({ message, total }) => ({ message, windowMs: windowMs(total) })),
+        told.map(({ message, total }) => ({ message, windowMs: windowMs(total) })),
       );
     return rows.length === due.messages.length;
   });

@@ -79,21 +79,35 @@ export async function comeBack(
   return count;
 }
 
+/** How many messages of one conversation one look brings back. */
+const mostOfOne = 100;
+
 /** Brings back messages that are needed here again. */
 export async function thawWanted(db: Db, env: number, histories: readonly History[]): Promise<void> {
-  for (const { conv, id, seq } of await wantedMessages(db, env))
-    for (const history of histories) {
-      const { data } = await history.read({
-        conversationId: id,
-        before: seq + 1,
-        after: seq - 1,
-        limit: 1,
-      });
-      await db.tx(async (tx) => {
-        await holdConversation(tx, env, conv);
-        await thawMessages(tx, env, conv, data);
-        await clearWanted(tx, env, conv, seq);
-      });
-      if (data.length > 0) break;
-    }
+  for (const { conv, id, seq } of await wantedMessages(db, env)) {
+    let next: number | null = seq;
+    for (let n = 0; next !== null && n < mostOfOne; n++)
+      next = await thawOne(db, env, histories, conv, id, next);
+  }
+}
+
+/** Returns the message of the conversation that is needed next. */
+async function thawOne(
+  db: Db,
+  env: number,
+  histories: readonly History[],
+  conv: number,
+  id: string,
+  seq: number,
+): Promise<number | null> {
+  let found: MessageRecord[] = [];
+  for (const history of histories) {
+    found = (await history.read({ conversationId: id, before: seq + 1, after: seq - 1, limit: 1 })).data;
+    if (found.length > 0) break;
+  }
+  return db.tx(async (tx) => {
+    await holdConversation(tx, env, conv);
+    await thawMessages(tx, env, conv, found);
+    return clearWanted(tx, env, conv, seq);
+  });
 }

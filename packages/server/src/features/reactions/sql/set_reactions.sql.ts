@@ -234,7 +234,8 @@ BEGIN
 
     IF revised > r.revision THEN
       UPDATE message_reactions x SET counts = entries::text, total = n, revision = revised, changes = noted::text, waiting = true,
-          due_at = CASE WHEN x.waiting THEN x.due_at ELSE greatest(x.due_at, clock_timestamp()) END
+          -- One that was left alone because it was in the customer's database is told soon.
+          due_at = CASE WHEN x.waiting THEN least(x.due_at, clock_timestamp() + interval '10 s') ELSE greatest(x.due_at, clock_timestamp()) END
         WHERE ${at('x', 'g')};
     END IF;
     shown := CASE WHEN 'ok' = ANY (verdicts) THEN shown_reactions(g.env, entries::text) END;

@@ -93,9 +93,27 @@ export async function wantLatestMessage(tx: Queryable, env: number, conv: number
   );
 }
 
-export async function clearWanted(tx: Queryable, env: number, conv: number, seq: number): Promise<void> {
+/** Asks for a message of a locked conversation, unless another one of it is asked for: `clearWanted` goes on to this one. */
+export async function wantMessage(tx: Queryable, env: number, conv: number, seq: number): Promise<void> {
   await tx.query(
-    'UPDATE sink_conversations SET want_seq = NULL WHERE env = $1 AND conv = $2 AND want_seq = $3',
+    'UPDATE sink_conversations SET want_seq = coalesce(want_seq, $3) WHERE env = $1 AND conv = $2',
     [env, conv, seq],
   );
+}
+
+/** Goes on to the next message that is not here and whose reactions are still to be told. */
+export async function clearWanted(
+  tx: Queryable,
+  env: number,
+  conv: number,
+  seq: number,
+): Promise<number | null> {
+  const [row] = await tx.query<{ next: number | null }>(
+    `UPDATE sink_conversations s SET want_seq = (
+       SELECT min(r.message) FROM message_reactions r JOIN messages m ON m.env = r.env AND m.conv = r.conv AND m.seq = r.message
+       WHERE r.conv = $2 AND r.env = $1 AND r.waiting AND r.message > $3 AND m.id IS NULL AND m.deleted_at IS NULL AND NOT m.hard
+     ) WHERE s.env = $1 AND s.conv = $2 AND s.want_seq = $3 RETURNING s.want_seq AS next`,
+    [env, conv, seq],
+  );
+  return row?.next ?? null;
 }
