@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { operationList, ErrorBody } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
+import { ajv } from './schemas.ts';
 import { environments } from './service.ts';
 import type { EnvironmentName } from './service.ts';
 
 /** Speaks HTTP to the service. Every answer is checked against the operation's declared response or the error shape. */
 
-const ajv = new Ajv2020({ strict: false, validateFormats: false });
 const schemas = new Map<Operation, ReturnType<typeof ajv.compile>>();
 const errorShape = ajv.compile(ErrorBody);
 

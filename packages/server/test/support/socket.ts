@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Agent } from 'node:http';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { WebSocket } from 'ws';
 import { clientFrames, ephemeralFrames, errorCodes, Hello, realtime, socketEvents } from '@parley/protocol';
 import type { FrameType, ServerFrame } from '@parley/protocol';
+import { ajv } from './schemas.ts';
 
 /** Speaks chat.v1 to the service. Every frame that arrives is checked against the protocol's schemas. */
 
-const ajv = new Ajv2020({ strict: false, validateFormats: false });
 const compiled = new Map<object, ReturnType<typeof ajv.compile>>();
 const bare = ajv.compile({ type: 'object', maxProperties: 0 });
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { webhookEventNames, webhookEvents } from '@parley/protocol';
 import type { WebhookEventName } from '@parley/protocol';
 import { consumers } from '../../src/log/sql/consumers.ts';
@@ -9,6 +8,7 @@ import { emit } from '../../src/platform/jobs/sql/outbox.ts';
 import { clientApi } from '../support/api.ts';
 import { startReceiver, verify } from './receiver.ts';
 import type { Received } from './receiver.ts';
+import { ajv } from '../support/schemas.ts';
 import { setUp, use, useService } from '../support/use.ts';
 
 const { service, server, db } = useService({ own: true });
@@ -22,8 +22,6 @@ setUp(async () => {
   secret = made.body.secret;
   webhookId = made.body.id;
 });
-
-const ajv = new Ajv2020({ strict: false, validateFormats: false });
 
 /** The next event of a type about a conversation; its envelope, signature and data are checked. */
 async function event(type: WebhookEventName, fits: (r: Received) => boolean): Promise<Received> {

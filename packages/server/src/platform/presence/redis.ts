@@ -2,34 +2,12 @@ import type { Clock } from '../clock.ts';
 import type { Logger } from '../logging.ts';
 import { createPeriodic } from '../flow/periodic.ts';
 import type { Periodic } from '../flow/periodic.ts';
-import { runScript } from '../redis.ts';
-import type { RedisConnection, Script } from '../redis.ts';
+import type { RedisConnection } from '../redis.ts';
 import type { Added, Lost, PresenceRegistry, SessionRef, UserRef } from './port.ts';
 import { RedisLease, clearLease } from './redis-lease.ts';
-import {
-  addScript,
-  listKey,
-  openKey,
-  openScript,
-  removeScript,
-  endGraceScript,
-  userKeys,
-} from './redis-scripts.ts';
-
-interface Entry {
-  key: string;
-  session: string;
-  /** Microseconds; '' until known. */
-  openedAt: string;
-  /** The lease under which the socket may be registered in Redis, and the one under which it certainly is. */
-  tried: string;
-  lease: string;
-  closed: boolean;
-  /** True if a registration got no answer: it may have happened, and nobody was told that the user came online by it. */
-  isUnconfirmed: boolean;
-  /** The running registration; never rejects. */
-  pending: Promise<unknown>;
-}
+import { endGraceScript, listKey, openKey, userKeys } from './redis-scripts.ts';
+import { keyOf, refOfKey, refOfMember, RedisSockets } from './redis-sockets.ts';
+import type { Entry } from './redis-sockets.ts';
 
 /** What this node itself knows about a user, which is all there is while Redis is unreachable. */
 interface LocalUser {
@@ -56,12 +34,6 @@ export interface RedisPresenceOptions {
 
 const chunk = 500;
 const unlimited = 1_000_000;
-const keyOf = ({ env, user }: UserRef): string => `${env}:${user}`;
-const refOfKey = (key: string): UserRef => {
-  const [env, user] = key.split(':').map(Number);
-  return { env: env!, user: user! };
-};
-const memberOf = (entry: Entry, lease: string): string => `${entry.session}|${lease}`;
 
 /**
  * A node's sockets are registered in Redis under its lease `<node>#<generation>`, and the lease lists their users, so
@@ -80,6 +52,7 @@ export class RedisPresence implements PresenceRegistry {
   /** Sockets to be registered under the present lease, or to be removed. */
   readonly #dirty = new Set<Entry>();
   readonly #lease: RedisLease;
+  readonly #sockets: RedisSockets;
   #working: Promise<void> | undefined;
   readonly #deadNodeListeners: ((lost: Lost) => void)[] = [];
   #backListener: ((users: UserRef[]) => void) | undefined;
@@ -92,6 +65,7 @@ export class RedisPresence implements PresenceRegistry {
     this.#graceMs = options.graceMs;
     this.#logger = options.logger;
     this.#lease = new RedisLease({ ...options, leaseMs: options.leaseMs ?? 30_000 });
+    this.#sockets = new RedisSockets(this.#connection, this.#lease, this.#graceMs);
     this.#lease.onRenew = () => {
       for (const { sessions } of this.#users.values()) for (const entry of sessions) this.#dirty.add(entry);
     };
@@ -126,11 +100,12 @@ export class RedisPresence implements PresenceRegistry {
     user.sessions.push(entry);
     user.unrecorded = false;
     this.#count(ref.env, 1);
-    const registering = this.#register(entry, maxSockets, ceiling);
+    const registering = this.#sockets.register(entry, maxSockets, ceiling);
     entry.pending = registering.catch(() => undefined);
     try {
       const { refused, cameOnline, evicted, connections } = await registering;
-      const evict = evicted.map((member) => this.#refOf(member));
+      if (entry.lease !== this.#lease.name && !entry.closed) this.#dirty.add(entry);
+      const evict = evicted.map(refOfMember);
       for (const { node, id } of evict) if (node === this.#node) this.#drop(key, id);
       if (refused) {
         this.#drop(key, session);
@@ -168,7 +143,7 @@ export class RedisPresence implements PresenceRegistry {
     if (here) user.graceUntil = this.#clock.monotonic() + this.#graceMs;
     await entry.pending;
     try {
-      const last = await this.#takeOut(entry);
+      const last = await this.#sockets.takeOut(entry);
       if (!last) await this.#unlist(key);
       return { last };
     } catch {
@@ -186,7 +161,7 @@ export class RedisPresence implements PresenceRegistry {
     const here = user?.sessions.length === 0 && user.graceUntil <= this.#clock.monotonic() + slack;
     try {
       const settled =
-        (await this.#run(endGraceScript, userKeys(key), [
+        (await this.#sockets.run(endGraceScript, userKeys(key), [
           slack,
           here ? this.#lease.name : '',
           here && user.unrecorded ? '1' : '',
@@ -211,11 +186,7 @@ export class RedisPresence implements PresenceRegistry {
 
   async onlineEverywhere(refs: readonly UserRef[]): Promise<boolean[] | null> {
     try {
-      this.#mustBeReady();
-      const found = await Promise.all(
-        refs.map((ref) => this.#connection.client.exists(userKeys(keyOf(ref)).slice(0, 2))),
-      );
-      return found.map((n) => n > 0);
+      return await this.#sockets.exist(refs, 2);
     } catch {
       return null;
     }
@@ -223,11 +194,7 @@ export class RedisPresence implements PresenceRegistry {
 
   async connected(refs: readonly UserRef[]): Promise<boolean[]> {
     try {
-      this.#mustBeReady();
-      const found = await Promise.all(
-        refs.map((ref) => this.#connection.client.exists(userKeys(keyOf(ref))[0]!)),
-      );
-      return found.map((n) => n > 0);
+      return await this.#sockets.exist(refs, 1);
     } catch {
       return refs.map((ref) => (this.#users.get(keyOf(ref))?.sessions.length ?? 0) > 0);
     }
@@ -235,7 +202,7 @@ export class RedisPresence implements PresenceRegistry {
 
   async connections(env: number): Promise<number> {
     try {
-      this.#mustBeReady();
+      this.#sockets.mustBeReady();
       return await this.#connection.client.scard(openKey(env));
     } catch {
       return this.#counts.get(env) ?? 0;
@@ -261,7 +228,7 @@ export class RedisPresence implements PresenceRegistry {
     await this.#periodic.stop();
     await this.#working;
     try {
-      this.#mustBeReady();
+      this.#sockets.mustBeReady();
       if (this.#lease.begun)
         await this.#lease.end(this.#lease.name, this.#users.size > 0 ? this.#graceMs : 0);
     } catch {
@@ -291,83 +258,6 @@ export class RedisPresence implements PresenceRegistry {
     const count = (this.#counts.get(env) ?? 0) + by;
     if (count > 0) this.#counts.set(env, count);
     else this.#counts.delete(env);
-  }
-
-  #refOf(member: string): SessionRef {
-    const at = member.lastIndexOf('|');
-    return { id: member.slice(0, at), node: member.slice(at + 1, member.lastIndexOf('#')) };
-  }
-
-  // What stands in Redis.
-
-  #mustBeReady(): void {
-    if (this.#connection.client.status !== 'ready') throw new Error('Redis is away');
-  }
-
-  async #run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    this.#mustBeReady();
-    return runScript(this.#connection.client, script, keys, args);
-  }
-
-  async #register(
-    entry: Entry,
-    maxSockets: number,
-    ceiling: number | null,
-  ): Promise<{ refused: boolean; cameOnline: boolean; evicted: string[]; connections: number }> {
-    this.#mustBeReady();
-    const { client } = this.#connection;
-    const lease = await this.#lease.hold();
-    // The user is listed first, so that everything under the lease can be found by its list.
-    const [, sockets] = await Promise.all([
-      client.sadd(listKey(lease), entry.key),
-      client.zcard(userKeys(entry.key)[0]!),
-    ]);
-    const before = entry.tried === '' || entry.tried === lease ? '' : memberOf(entry, entry.tried);
-    entry.tried = lease;
-    const member = memberOf(entry, lease);
-    // A socket that replaces an own one makes room first; all others need room before anything changes.
-    const room =
-      sockets < maxSockets ? await this.#open(entry, member, ceiling, before === '' ? [] : [before]) : null;
-    if (room?.refused) return { ...room, cameOnline: false, evicted: [] };
-    const args = [member, entry.openedAt, maxSockets, before];
-    const [came, at, evicted] = (await this.#run(addScript, userKeys(entry.key), args)) as [
-      number,
-      string,
-      string[],
-    ];
-    entry.openedAt = at;
-    entry.lease = lease;
-    if (lease !== this.#lease.name && !entry.closed) this.#dirty.add(entry);
-    const out = before === '' ? evicted : [...evicted, before];
-    const opened = room === null || out.length > 0 ? await this.#open(entry, member, ceiling, out) : room;
-    if (opened.refused) await this.#run(removeScript, userKeys(entry.key), [member, lease, 0]);
-    return { ...opened, cameOnline: came === 1 && !opened.refused, evicted };
-  }
-
-  /** Adds the socket to its environment, after removing others. */
-  async #open(
-    entry: Entry,
-    member: string,
-    ceiling: number | null,
-    out: readonly string[],
-  ): Promise<{ refused: boolean; connections: number }> {
-    const args = [member, ceiling ?? '', ...out];
-    const [added, connections] = (await this.#run(openScript, [openKey(refOfKey(entry.key).env)], args)) as [
-      number,
-      number,
-    ];
-    return { refused: added === 0, connections };
-  }
-
-  async #takeOut(entry: Entry): Promise<boolean> {
-    if (entry.tried === '') throw new Error('it was never registered');
-    const member = memberOf(entry, entry.tried);
-    const args = [member, entry.tried, this.#graceMs];
-    const [last] = await Promise.all([
-      this.#run(removeScript, userKeys(entry.key), args),
-      this.#connection.client.srem(openKey(refOfKey(entry.key).env), member),
-    ]);
-    return last === 1;
   }
 
   async #unlist(key: string): Promise<void> {
@@ -431,9 +321,9 @@ export class RedisPresence implements PresenceRegistry {
   async #repairEntry(entry: Entry): Promise<boolean> {
     let came = false;
     await entry.pending;
-    if (entry.closed) await this.#takeOut(entry);
+    if (entry.closed) await this.#sockets.takeOut(entry);
     else if (entry.lease !== this.#lease.name) {
-      const registering = this.#register(entry, unlimited, null);
+      const registering = this.#sockets.register(entry, unlimited, null);
       entry.pending = registering.catch(() => (entry.isUnconfirmed = true));
       came = ((await registering).cameOnline || entry.isUnconfirmed) && !entry.closed;
       entry.isUnconfirmed = false;
