@@ -227,6 +227,7 @@ export function createCalls(client: Client): Calls {
   };
 }
 
+export type { Call } from '../types.ts';
 export type { CallHandle } from './call.ts';
 export type { MediaDevice } from './devices.ts';
 export type { JoinOptions, UnsupportedSource } from './host.ts';

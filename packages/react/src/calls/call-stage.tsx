@@ -11,6 +11,7 @@ import { useCall, useCallStrings } from './hooks.ts';
 import type { CallView } from './hooks.ts';
 import { CallIcon } from './icons.tsx';
 import { SelfView } from './self-view.tsx';
+import type { SelfViewProps } from './self-view.tsx';
 import { CallTile } from './tile.tsx';
 import type { CallTileProps } from './tile.tsx';
 
@@ -21,8 +22,15 @@ export interface CallStageProps extends Omit<ComponentPropsWithoutRef<'section'>
   slots?: {
     Tile?: ComponentType<CallTileProps>;
     Controls?: ComponentType<CallControlsProps> | null;
-    Head?: ComponentType<{ view: CallView; title: string }> | null;
+    Head?: ComponentType<CallHeadProps> | null;
+    Self?: ComponentType<SelfViewProps>;
   };
+  /** The side at which the controls are. */
+  controlsAt?: 'bottom' | 'top' | 'start' | 'end';
+  /** A small window in the corner of the page, with one picture: what goes on beside it can be used. */
+  small?: boolean;
+  /** Shows a button that makes the call small, or large again. */
+  onSmall?: (small: boolean) => void;
   /** Called when the user closes the card of a call that has ended. */
   onClose?: () => void;
   /** Called when the user wants the same call again. */
@@ -31,8 +39,9 @@ export interface CallStageProps extends Omit<ComponentPropsWithoutRef<'section'>
 
 /** A call: the others, oneself, a shared screen large, and the controls. */
 export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallStage(props, ref) {
-  const { call, layout = 'auto', slots = {}, onClose, onAgain, className, ...rest } = props;
-  const { Tile = CallTile, Controls = CallControls, Head = CallHead } = slots;
+  const { call, layout = 'auto', slots = {}, onClose, onAgain, ...more } = props;
+  const { controlsAt = 'bottom', small = false, onSmall, className, ...rest } = more;
+  const { Tile = CallTile, Controls = CallControls, Head = CallHead, Self = SelfView } = slots;
   const { shortcuts, dir } = useParley();
   const strings = useCallStrings();
   const view = useCall(call)!;
@@ -76,7 +85,8 @@ export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallSt
   const pair = layout === 'pair' || (layout === 'auto' && others.length <= 1);
   const speaker = others.find((p) => p.userId === view.activeSpeaker) ?? others[0];
   const chosen = there.find((p) => p.userId === pinned) ?? (layout === 'speaker' ? speaker : undefined);
-  const large = screens[0] ?? (pair ? undefined : chosen);
+  // A small window has one picture: of who speaks, or of the others first.
+  const large = screens[0] ?? (small ? (speaker ?? there[0]) : pair ? undefined : chosen);
   const shape = screens.length > 0 ? 'screen' : large ? 'speaker' : pair ? 'pair' : 'grid';
   const pin = (p: CallParticipantView) =>
     pair ? null : <Pin participant={p} pinned={p.userId === pinned} onPin={setPinned} />;
@@ -95,11 +105,13 @@ export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallSt
       className={cx('parley-call', className)}
       data-state={view.state}
       data-layout={shape}
+      data-controls={controlsAt}
+      data-small={small || undefined}
       tabIndex={-1}
       onKeyDown={onKeyDown}
       onKeyUp={onKeyUp}
     >
-      {Head ? <Head view={view} title={title} /> : null}
+      {Head ? <Head view={view} title={title} small={small} onSmall={ended ? undefined : onSmall} /> : null}
       {ended ? (
         <div className="parley-call-over" role="status">
           <p>{(view.endedHere && strings.endedBecause[view.endedHere]) ?? strings.ended}</p>
@@ -123,6 +135,7 @@ export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallSt
                 call={call}
                 participant={large}
                 what={shape === 'screen' ? 'screen' : 'video'}
+                pinned={shape === 'speaker' && large.userId === pinned}
               >
                 {shape === 'screen' ? null : pin(large)}
               </Tile>
@@ -131,9 +144,14 @@ export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallSt
           <ul className="parley-people">
             {strip.map((p) =>
               shape === 'pair' && p.isLocal && others.length > 0 ? (
-                <SelfView key={p.userId} call={call} participant={p} Tile={Tile} />
+                <Self key={p.userId} call={call} participant={p} Tile={Tile} network={view.network.level} />
               ) : (
-                <Tile key={p.userId} call={call} participant={p}>
+                <Tile
+                  key={p.userId}
+                  call={call}
+                  participant={p}
+                  network={p.isLocal ? view.network.level : undefined}
+                >
                   {pin(p)}
                 </Tile>
               ),
@@ -174,8 +192,16 @@ function Pin({ participant: { userId, isLocal }, pinned, onPin }: PinProps) {
   );
 }
 
+export interface CallHeadProps {
+  view: CallView;
+  title: string;
+  small?: boolean;
+  /** Makes the call small, or large again. */
+  onSmall?: ((small: boolean) => void) | undefined;
+}
+
 /** Name, time and network. */
-export function CallHead({ view, title }: { view: CallView; title: string }) {
+export function CallHead({ view, title, small = false, onSmall }: CallHeadProps) {
   const strings = useCallStrings();
   const { state, network } = view;
   const alone = !view.participants.some((p) => p.inCall && !p.isLocal);
@@ -197,6 +223,17 @@ export function CallHead({ view, title }: { view: CallView; title: string }) {
         ) : null}
       </span>
       {state === 'ended' ? null : <NetworkQuality level={network.level} />}
+      {onSmall ? (
+        <button
+          type="button"
+          className="parley-button"
+          aria-label={small ? strings.makeLarge : strings.makeSmall}
+          title={small ? strings.makeLarge : strings.makeSmall}
+          onClick={() => onSmall(!small)}
+        >
+          <CallIcon name={small ? 'large' : 'small'} size={18} />
+        </button>
+      ) : null}
     </header>
   );
 }

@@ -1,17 +1,21 @@
-import { forwardRef, useEffect, useRef, useState } from 'react';
+import { forwardRef, Fragment, useEffect, useRef, useState } from 'react';
 import type { ComponentPropsWithoutRef, KeyboardEvent, ReactNode } from 'react';
-import type { ParleyError } from '@parley/client';
 import type { CallHandle } from '@parley/client/calls';
 import { cx, moveFocus } from '../parts/tools.ts';
 import { DevicePicker } from './device-picker.tsx';
 import type { DeviceKind, DevicePickerProps } from './device-picker.tsx';
-import { useCall, useCallStrings } from './hooks.ts';
+import { problemOf, useCall, useCallStrings } from './hooks.ts';
 import { CallIcon } from './icons.tsx';
+
+export type ControlName = 'mic' | 'camera' | 'screen' | 'extra' | 'leave';
+const usualOrder: readonly ControlName[] = ['mic', 'camera', 'screen', 'extra', 'leave'];
 
 export interface CallControlsProps extends ComponentPropsWithoutRef<'div'> {
   call: CallHandle;
-  /** More buttons before the one that ends the call. */
+  /** More buttons; before the one that ends the call, unless `show` says otherwise. */
   extra?: ReactNode;
+  /** Which controls there are, and in which order. */
+  show?: readonly ControlName[];
   onProblem?: (message: string) => void;
 }
 
@@ -20,18 +24,21 @@ export function useCallActions(call: CallHandle, onProblem?: (message: string) =
   const view = useCall(call);
   const strings = useCallStrings();
   const me = view?.participants.find((p) => p.isLocal);
-  const run = (work: Promise<unknown>, device?: string): void =>
-    void work.catch((e: unknown) => {
-      const { code, message } = e as ParleyError;
-      const denied = device !== undefined && code === 'media_permission_denied';
-      onProblem?.(denied ? strings.denied(device) : message);
-    });
+  /** What the browser is asked for, which may take until the user has answered. */
+  const [pending, setPending] = useState<string | null>(null);
+  const run = (work: Promise<unknown>, device?: string): void => {
+    setPending(device ?? null);
+    work
+      .catch((e: unknown) => onProblem?.(problemOf(e, strings, device)))
+      .finally(() => setPending((was) => (was === device ? null : was)));
+  };
   const [mic, camera, screen] = [me?.audioMuted === false, me?.videoMuted === false, me?.screenTrack != null];
   return {
     mic,
     camera,
     screen,
     me,
+    pending,
     toggleMic: () => run(mic ? call.mute() : call.unmute(), strings.microphone),
     toggleCamera: () => run(call.setCamera(!camera), strings.camera),
     toggleScreen: () => run(screen ? call.stopScreen() : call.shareScreen(), strings.screen),
@@ -41,7 +48,7 @@ export function useCallActions(call: CallHandle, onProblem?: (message: string) =
 }
 
 export const CallControls = forwardRef<HTMLDivElement, CallControlsProps>(function CallControls(props, ref) {
-  const { call, extra, onProblem, className, ...rest } = props;
+  const { call, extra, show = usualOrder, onProblem, className, ...rest } = props;
   const strings = useCallStrings();
   const actions = useCallActions(call, onProblem);
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>): void => {
@@ -64,39 +71,41 @@ export const CallControls = forwardRef<HTMLDivElement, CallControlsProps>(functi
             : call.setSpeaker(id),
       ),
   };
-  return (
-    <div
-      ref={ref}
-      className={cx('parley-call-controls', className)}
-      role="toolbar"
-      aria-label={strings.controls}
-      {...rest}
-      onKeyDown={onKeyDown}
-    >
+  const controls: Record<ControlName, ReactNode> = {
+    mic: (
       <Split kinds={['mic', 'speaker']} {...picker}>
         <Control
           icon={actions.mic ? 'mic' : 'micOff'}
           label={strings.microphone}
           on={actions.mic}
+          pending={actions.pending === strings.microphone}
           onPress={actions.toggleMic}
         />
       </Split>
+    ),
+    camera: (
       <Split kinds={['camera']} {...picker}>
         <Control
           icon={actions.camera ? 'camera' : 'cameraOff'}
           label={strings.camera}
           on={actions.camera}
+          pending={actions.pending === strings.camera}
           onPress={actions.toggleCamera}
         />
       </Split>
+    ),
+    screen: (
       <Control
         icon="screen"
         label={strings.screen}
         on={actions.screen}
         plain
+        pending={actions.pending === strings.screen}
         onPress={actions.toggleScreen}
       />
-      {extra}
+    ),
+    extra,
+    leave: (
       <button
         type="button"
         className="parley-control"
@@ -107,6 +116,20 @@ export const CallControls = forwardRef<HTMLDivElement, CallControlsProps>(functi
       >
         <CallIcon name="end" />
       </button>
+    ),
+  };
+  return (
+    <div
+      ref={ref}
+      className={cx('parley-call-controls', className)}
+      role="toolbar"
+      aria-label={strings.controls}
+      {...rest}
+      onKeyDown={onKeyDown}
+    >
+      {show.map((name) => (
+        <Fragment key={name}>{controls[name]}</Fragment>
+      ))}
     </div>
   );
 });
@@ -117,14 +140,17 @@ interface ControlProps {
   on: boolean;
   /** Off is the usual state, and looks so. */
   plain?: boolean;
+  /** The browser has not answered yet. */
+  pending?: boolean;
   onPress: () => void;
 }
-export const Control = ({ icon, label, on, plain, onPress }: ControlProps) => (
+export const Control = ({ icon, label, on, plain, pending, onPress }: ControlProps) => (
   <button
     type="button"
     className="parley-control"
     data-off={(plain ? on : !on) || undefined}
     aria-pressed={on}
+    aria-busy={pending || undefined}
     aria-label={label}
     title={label}
     onClick={onPress}

@@ -9,7 +9,8 @@ import {
   useSyncExternalStore,
 } from 'react';
 import type { ReactNode } from 'react';
-import type { CallHandle, Calls, CallSnapshot, MediaDevice } from '@parley/client/calls';
+import type { ParleyError } from '@parley/client';
+import type { Call, CallHandle, Calls, CallSnapshot, MediaDevice } from '@parley/client/calls';
 import { nothing } from '../hooks/store.ts';
 import { englishCalls } from './strings.ts';
 import type { CallStrings } from './strings.ts';
@@ -74,6 +75,26 @@ const goesOn = (call: CallHandle): boolean => call.state !== 'incoming' && call.
 
 /** The call that rings on this device. */
 export const useIncomingCall = (): CallHandle | null => useFirst(rings);
+
+/** The call that goes on in a conversation, whether this device has a part in it or not. */
+export function useLiveCall(conversationId: string | null | undefined): Call | null {
+  const { live } = useCalls();
+  const get = (): Call | null => live.get().find((call) => call.conversationId === conversationId) ?? null;
+  return useSyncExternalStore(live.subscribe, get, none);
+}
+
+/** The call with this id, if it rings here or this device is in it. */
+export const useKnownCall = (id: string | undefined): CallHandle | null =>
+  useFirst((call) => call.id === id && call.state !== 'ended');
+
+/** What to say of something that failed; `device` names what could not be had. */
+export function problemOf(e: unknown, strings: CallStrings, device?: string): string {
+  const { code, message } = e as ParleyError;
+  if (device !== undefined && code === 'media_permission_denied') return strings.denied(device);
+  if (device !== undefined && (code === 'media_device_not_found' || code === 'media_device_busy'))
+    return strings.missing(device);
+  return message;
+}
 
 export interface CallView extends CallSnapshot {
   handle: CallHandle;

@@ -1,5 +1,5 @@
 import { forwardRef, useEffect, useRef, useState } from 'react';
-import type { ComponentPropsWithoutRef, ForwardedRef, KeyboardEvent } from 'react';
+import type { ComponentPropsWithoutRef, ForwardedRef, KeyboardEvent, ReactNode } from 'react';
 import type { CallHandle, JoinOptions } from '@parley/client/calls';
 import { useParley } from '../hooks/context.ts';
 import { useName } from '../hooks/people.ts';
@@ -8,35 +8,72 @@ import { cx, useFrame } from '../parts/tools.ts';
 import { useCall, useCallStrings, useIncomingCall } from './hooks.ts';
 import { CallIcon } from './icons.tsx';
 
+export interface IncomingButton {
+  id: 'decline' | 'voice' | 'answer' | (string & {});
+  label: ReactNode;
+  onPress: () => void;
+}
+
 export interface IncomingCallProps extends Omit<ComponentPropsWithoutRef<'div'>, 'children'> {
   /** Called when this device has answered. */
   onAnswered?: (call: CallHandle) => void;
   /** The address of a sound that is repeated while it rings. Browsers play it only after the user did something. */
   ringtone?: string;
+  /** Where the card is: in its place in the page, or over the page at its upper or lower edge. */
+  placement?: 'inline' | 'top' | 'bottom' | 'top-end' | 'bottom-end';
+  /** Changes the buttons. */
+  buttons?: (usual: readonly IncomingButton[], call: CallHandle) => readonly IncomingButton[];
 }
+
+/** So long the card says why it goes, in milliseconds. */
+const goneMs = 4_000;
 
 /** A card for the call that rings; nothing while none does. */
 export const IncomingCall = forwardRef<HTMLDivElement, IncomingCallProps>(function IncomingCall(props, ref) {
   const call = useIncomingCall();
   const { announcer } = useParley();
   const { endedBecause } = useCallStrings();
-  // A card that goes because of another device says why.
+  const [gone, setGone] = useState<string | null>(null);
+  const frame = useFrame();
+  // A card that goes because of another device, or because nobody answered, says so.
   useEffect(
     () => () => {
       const why = call?.get().endedHere;
-      if (why && endedBecause[why]) announcer.say(endedBecause[why]);
+      const word = why ? endedBecause[why] : undefined;
+      if (!word) return;
+      announcer.say(word);
+      setGone(word);
     },
     [call, announcer, endedBecause],
   );
-  return call ? <Card key={call.id} call={call} forwarded={ref} {...props} /> : null;
+  useEffect(() => {
+    if (gone === null) return undefined;
+    const timer = setTimeout(() => setGone(null), goneMs);
+    return () => clearTimeout(timer);
+  }, [gone]);
+  if (call) return <Card key={call.id} call={call} forwarded={ref} {...props} />;
+  if (gone === null) return null;
+  const { onAnswered: _, ringtone: __, buttons: ___, placement, className, ...rest } = props;
+  return (
+    <div
+      {...frame}
+      {...rest}
+      className={cx('parley-incoming', className)}
+      data-placement={placement}
+      data-gone=""
+    >
+      {gone}
+    </div>
+  );
 });
 
 type CardProps = IncomingCallProps & { call: CallHandle; forwarded: ForwardedRef<HTMLDivElement> };
 
-function Card({ call, forwarded, onAnswered, ringtone, className, ...rest }: CardProps) {
+function Card({ call, forwarded, onAnswered, ringtone, placement, buttons, className, ...rest }: CardProps) {
   const strings = useCallStrings();
   const view = useCall(call)!;
   const name = useName(view.call.createdBy);
+  const current = useCall();
   const [small, setSmall] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const card = useRef<HTMLDivElement | null>(null);
@@ -56,6 +93,19 @@ function Card({ call, forwarded, onAnswered, ringtone, className, ...rest }: Car
     event.preventDefault();
   };
   const video = view.kind === 'video';
+  const label = (icon: 'end' | 'phone' | 'camera', text: string): ReactNode => (
+    <>
+      <CallIcon name={icon} size={17} />
+      {text}
+    </>
+  );
+  const usual: IncomingButton[] = [
+    { id: 'decline', label: label('end', strings.decline), onPress: decline },
+    ...(video
+      ? [{ id: 'voice', label: label('phone', strings.voice), onPress: () => answer({ camera: false }) }]
+      : []),
+    { id: 'answer', label: label(video ? 'camera' : 'phone', strings.answer), onPress: () => answer({}) },
+  ];
   return (
     <div
       ref={(element) => {
@@ -68,6 +118,7 @@ function Card({ call, forwarded, onAnswered, ringtone, className, ...rest }: Car
       aria-label={strings.incoming(name)}
       tabIndex={-1}
       data-small={small || undefined}
+      data-placement={placement}
       {...useFrame()}
       {...rest}
       onKeyDown={onKeyDown}
@@ -85,26 +136,18 @@ function Card({ call, forwarded, onAnswered, ringtone, className, ...rest }: Car
           </span>
         </div>
       </div>
+      {current ? <p className="parley-note">{strings.leavesOther}</p> : null}
       {problem === null ? null : (
         <p className="parley-problem" role="alert">
           {problem}
         </p>
       )}
       <div className="parley-answers">
-        <button type="button" data-kind="decline" onClick={decline}>
-          <CallIcon name="end" size={17} />
-          {strings.decline}
-        </button>
-        {video ? (
-          <button type="button" data-kind="voice" onClick={() => answer({ camera: false })}>
-            <CallIcon name="phone" size={16} />
-            {strings.voice}
+        {(buttons?.(usual, call) ?? usual).map((one) => (
+          <button key={one.id} type="button" data-kind={one.id} onClick={one.onPress}>
+            {one.label}
           </button>
-        ) : null}
-        <button type="button" data-kind="answer" onClick={() => answer({})}>
-          <CallIcon name={video ? 'camera' : 'phone'} size={17} />
-          {strings.answer}
-        </button>
+        ))}
       </div>
     </div>
   );

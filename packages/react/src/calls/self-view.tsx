@@ -10,12 +10,18 @@ export interface SelfViewProps {
   call: CallHandle;
   participant: CallParticipantView;
   Tile?: ComponentType<CallTileProps>;
+  /** How good this device's network is, 1 to 5. */
+  network?: number;
+  /** Where it is at first. */
+  corner?: { block?: 'start' | 'end'; inline?: 'start' | 'end' };
+  /** Its width in pixels; a third of the stage, up to 256, unless given. */
+  size?: number;
 }
 
 /** The own picture in a corner: the arrows and the pointer move it, a button hides it. */
-export function SelfView({ call, participant, Tile = CallTile }: SelfViewProps) {
+export function SelfView({ call, participant, Tile = CallTile, network, corner, size }: SelfViewProps) {
   const strings = useCallStrings();
-  const [{ block, inline }, setCorner] = useState({ block: 'end', inline: 'end' });
+  const [{ block, inline }, setCorner] = useState({ block: 'end', inline: 'end', ...corner });
   const [hidden, setHidden] = useState(false);
   const isRtl = (element: Element): boolean => getComputedStyle(element).direction === 'rtl';
   const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
@@ -59,9 +65,11 @@ export function SelfView({ call, participant, Tile = CallTile }: SelfViewProps) 
     <Tile
       call={call}
       participant={participant}
+      network={network}
       data-corner=""
       data-block={block}
       data-inline={inline}
+      {...(size === undefined ? {} : { style: { width: size } })}
       tabIndex={0}
       onKeyDown={onKeyDown}
       onPointerDown={(event) => {

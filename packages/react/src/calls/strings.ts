@@ -13,6 +13,8 @@ export interface CallStrings {
   ringing: string;
   ended: string;
   endedBecause: Readonly<Record<string, string>>;
+  /** While this device is in a call, and another one rings: what answering does. */
+  leavesOther: string;
   close: string;
   good: string;
   weak: string;
@@ -30,9 +32,14 @@ export interface CallStrings {
   speaker: string;
   chooseDevices(kind: string): string;
   unnamedDevice(n: number): string;
+  /** The button that joins the call of a conversation; so many take part. */
+  joinCall(n: number): string;
   joined(name: string): string;
   left(name: string): string;
   pin(name: string): string;
+  pinned: string;
+  makeSmall: string;
+  makeLarge: string;
   hideSelf: string;
   showSelf: string;
   again: string;
@@ -66,6 +73,7 @@ export const englishCalls: CallStrings = {
     removed: 'You were removed from the call',
     missed: 'Missed call',
   },
+  leavesOther: 'To answer ends the call that you are in.',
   close: 'Close',
   good: 'Good network',
   weak: 'Weak network',
@@ -83,9 +91,13 @@ export const englishCalls: CallStrings = {
   speaker: 'Speaker',
   chooseDevices: (kind) => `Choose: ${kind}`,
   unnamedDevice: (n) => `Device ${n}`,
+  joinCall: (n) => (n === 1 ? 'Join, 1 is in' : `Join, ${n} are in`),
   joined: (name) => `${name} joined the call`,
   left: (name) => `${name} left the call`,
   pin: (name) => `Pin ${name}`,
+  pinned: 'pinned',
+  makeSmall: 'Make the call small',
+  makeLarge: 'Make the call large',
   hideSelf: 'Hide yourself',
   showSelf: 'Show yourself',
   again: 'Call again',

@@ -14,6 +14,10 @@ export interface CallTileProps extends ComponentPropsWithoutRef<'li'> {
   what?: 'video' | 'screen';
   /** `contain` shows the whole picture, `cover` fills the tile. */
   fit?: 'cover' | 'contain';
+  /** Stands large because the user wants so. */
+  pinned?: boolean;
+  /** How good the network is, 1 to 5: known of this device alone. */
+  network?: number | undefined;
   /** The own picture is shown as in a mirror. */
   mirrorSelf?: boolean;
 }
@@ -21,7 +25,7 @@ export interface CallTileProps extends ComponentPropsWithoutRef<'li'> {
 /** One person, or one screen. */
 export const CallTile = forwardRef<HTMLLIElement, CallTileProps>(function CallTile(props, ref) {
   const { call, participant, what = 'video', mirrorSelf = true, className, children, ...others } = props;
-  const { fit = what === 'screen' ? 'contain' : 'cover', ...rest } = others;
+  const { fit = what === 'screen' ? 'contain' : 'cover', pinned = false, network, ...rest } = others;
   const { userId, isLocal, audioMuted, videoMuted, speaking, videoTrack, screenTrack } = participant;
   const strings = useCallStrings();
   const name = useName(userId);
@@ -30,11 +34,14 @@ export const CallTile = forwardRef<HTMLLIElement, CallTileProps>(function CallTi
   const unsupported = isScreen ? participant.screenUnsupported : participant.videoUnsupported;
   const shows = isScreen ? screenTrack !== null : videoTrack !== null && !videoMuted;
   const title = isScreen ? strings.screenOf(shownName) : shownName;
+  const weak = network === undefined || network >= 4 ? false : network >= 2 ? strings.weak : strings.lost;
   const state = [
     title,
     !isScreen && speaking && strings.speaking,
     !isScreen && audioMuted && strings.muted,
     !isScreen && !shows && strings.cameraOff,
+    weak,
+    pinned && strings.pinned,
   ];
   return (
     <li
@@ -42,6 +49,8 @@ export const CallTile = forwardRef<HTMLLIElement, CallTileProps>(function CallTi
       className={cx('parley-tile', className)}
       data-speaking={(!isScreen && speaking) || undefined}
       data-kind={what}
+      data-pinned={pinned || undefined}
+      data-network={weak ? (network! >= 2 ? 'weak' : 'lost') : undefined}
       data-self={isLocal || undefined}
       aria-label={state.filter(Boolean).join(', ')}
       {...rest}
@@ -76,6 +85,7 @@ export const CallTile = forwardRef<HTMLLIElement, CallTileProps>(function CallTi
         ) : !isScreen && !shows ? (
           <em>{strings.cameraOff}</em>
         ) : null}
+        {weak ? <em>{weak}</em> : null}
       </span>
       {children}
     </li>

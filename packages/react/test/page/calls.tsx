@@ -1,8 +1,18 @@
 import { createRoot } from 'react-dom/client';
 import type { Client } from '@parley/client';
-import type { CallHandle, CallParticipantView, Calls, CallSnapshot } from '@parley/client/calls';
+import type { Call, CallHandle, CallParticipantView, Calls, CallSnapshot } from '@parley/client/calls';
 import { ParleyProvider } from '@parley/react';
-import { CallPreview, CallsProvider, CallStage, IncomingCall, useCall } from '@parley/react/calls';
+import {
+  CallControls,
+  CallPreview,
+  CallsProvider,
+  CallStage,
+  IncomingCall,
+  JoinCall,
+  SelfView,
+  useCall,
+} from '@parley/react/calls';
+import type { CallStageProps, IncomingCallProps, SelfViewProps } from '@parley/react/calls';
 import { useState } from 'react';
 import '@fontsource-variable/geist';
 import '@parley/react/styles.css';
@@ -57,6 +67,10 @@ const person = (userId: string, more: Partial<CallParticipantView> = {}): CallPa
   ...more,
 });
 const did: string[] = [];
+/** What the browser asks its user, who has not answered. */
+let asked: Promise<void> = Promise.resolve();
+let answerCamera: () => void = () => undefined;
+const holdCamera = () => void (asked = new Promise((done) => (answerCamera = done)));
 const snapshot = store<CallSnapshot>({
   id: 'call_1',
   conversationId: 'conv_1',
@@ -95,7 +109,10 @@ const call = {
   leave: note('leave', () => change({ state: 'ended' })),
   mute: note('mute', () => me({ audioMuted: true })),
   unmute: note('unmute', () => me({ audioMuted: false })),
-  setCamera: note('setCamera'),
+  setCamera: async () => {
+    did.push('setCamera');
+    await asked;
+  },
   setMicrophone: note('setMicrophone'),
   setSpeaker: note('setSpeaker'),
   shareScreen: note('shareScreen'),
@@ -109,8 +126,32 @@ const call = {
   },
 } as unknown as CallHandle;
 const device = (id: string, kind: string, label: string) => ({ id, kind, label });
+const live = store<readonly Call[]>([]);
+/** A call goes on in the group, with so many people in it; none takes the button away. */
+const goesOn = (ids: readonly string[]) =>
+  live.set(
+    ids.length === 0
+      ? []
+      : [
+          {
+            id: 'call_1',
+            conversationId: 'conv_1',
+            kind: 'video',
+            status: 'active',
+            participants: ids.map((userId) => ({ userId, state: 'joined' })),
+          } as unknown as Call,
+        ],
+  );
+let refuse: string | null = null;
 const calls = {
   ...store([call]),
+  live,
+  join: async (id: string) => {
+    did.push(`join ${id}`);
+    if (refuse !== null) throw Object.assign(new Error('No.'), { code: refuse });
+    change({ state: 'connected', call: answered });
+    return call;
+  },
   devices: {
     list: async () => [
       device('m1', 'mic', 'Built-in'),
@@ -121,6 +162,22 @@ const calls = {
   },
 } as unknown as Calls;
 
+let tune: (props: Tuned) => void = () => undefined;
+interface Tuned extends Omit<CallStageProps, 'call'> {
+  incoming?: Omit<IncomingCallProps, 'onAnswered'>;
+}
+const Self = (props: SelfViewProps) => <SelfView {...props} corner={{ block: 'start' }} size={120} />;
+const Controls: NonNullable<CallStageProps['slots']>['Controls'] = (props) => (
+  <CallControls
+    {...props}
+    show={['leave', 'extra', 'mic']}
+    extra={<button type="button">Raise a hand</button>}
+  />
+);
+const buttons: IncomingCallProps['buttons'] = (usual, ringing) => [
+  ...usual.filter(({ id }) => id !== 'voice'),
+  { id: 'later', label: 'Later', onPress: () => void did.push(`later ${ringing.id}`) },
+];
 let showPreview: (shown: boolean) => void = () => undefined;
 /** Devices without a device: what the browser is asked for is noted. */
 const getUserMedia = async (wanted?: MediaStreamConstraints): Promise<MediaStream> => {
@@ -134,6 +191,9 @@ Object.defineProperty(navigator, 'mediaDevices', { value: { getUserMedia } });
 function Page() {
   const current = useCall();
   const [preview, setPreview] = useState(false);
+  const [{ incoming, ...stage }, setTuned] = useState<Tuned>({});
+  const [small, setSmall] = useState(false);
+  tune = setTuned;
   showPreview = setPreview;
   if (preview)
     return (
@@ -143,13 +203,29 @@ function Page() {
     );
   return (
     <main style={{ height: '100%' }}>
-      <IncomingCall style={{ margin: 20 }} />
-      {current ? <CallStage call={current.handle} /> : null}
+      <header className="parley-thread-head">
+        <h2>Packing table</h2>
+        <JoinCall conversationId="conv_1" />
+      </header>
+      <IncomingCall style={{ margin: 20 }} {...incoming} />
+      {current ? <CallStage call={current.handle} small={small} onSmall={setSmall} {...stage} /> : null}
     </main>
   );
 }
 Object.assign(globalThis, {
-  kit: { did, change, person, track, preview: (shown: boolean) => showPreview(shown) },
+  kit: {
+    did,
+    change,
+    person,
+    track,
+    goesOn,
+    holdCamera,
+    answerCamera: () => answerCamera(),
+    refuse: (code: string | null) => void (refuse = code),
+    tune: (props: Tuned) => tune(props),
+    parts: { Self, Controls, buttons },
+    preview: (shown: boolean) => showPreview(shown),
+  },
 });
 const root = document.getElementById('root')!;
 root.style.fontFamily = "'Geist Variable', sans-serif";
