@@ -1,5 +1,5 @@
 -- The tables of a new store, written by npm run schema from the migrations; do not edit.
--- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69 70 72 73 74 75 76 77 78
+-- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69 70 72 73 74 75 76 77 78 79
 
 CREATE SEQUENCE request_log_no CACHE 1000;
 
@@ -109,7 +109,7 @@ CREATE TABLE users (
 ) WITH (fillfactor=85);
 CREATE INDEX users_erasing ON users USING btree (env, no) WHERE erasing IS NOT NULL;
 CREATE INDEX users_by_name ON users USING btree (env, lower(name) text_pattern_ops, id) WHERE name IS NOT NULL AND erased_at IS NULL;
-CREATE INDEX users_barred ON users USING btree (no) WHERE erased_at IS NOT NULL OR silenced_until IS NOT NULL;
+CREATE INDEX users_barred ON users USING btree (no) WHERE erased_at IS NOT NULL OR silenced_until IS NOT NULL OR deactivated_at IS NOT NULL;
 
 CREATE TABLE erased_ids (
   env integer NOT NULL,

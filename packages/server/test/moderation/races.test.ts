@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ApiError } from '@parley/protocol';
 import { awaitReactions, flagPair, insertBlock } from '../../src/features/blocks/sql.ts';
 import { withMove } from '../../src/features/calls/call-state.ts';
 import { lockCall, saveCall } from '../../src/features/calls/sql.ts';
 import { silenceMember } from '../../src/features/conversations/sql/restrictions.ts';
 import { setReactions } from '../../src/features/reactions/sql.ts';
 import { setSilenced } from '../../src/features/users/sql.ts';
+import { appendBatch } from '../../src/log/sql/append.ts';
 import { guards } from '../../src/log/sql/guards.ts';
-import type { Tx } from '../../src/platform/postgres/db.ts';
+import type { Queryable, Tx } from '../../src/platform/postgres/db.ts';
 import { act, pretendNode, start, stateOf } from '../calls/tools.ts';
-import { hold } from '../core/log-tools.ts';
+import { hold, messageTo } from '../core/log-tools.ts';
 import { until } from '../push-feature/tools.ts';
 import { assertError } from '../support/api.ts';
 import type { Answer } from '../support/api.ts';
@@ -137,6 +139,46 @@ for (const { name, group, code, ask, run } of refusals) {
     assertError(await insisting(reacting, () => react('y')), 403, code);
   });
 }
+
+for (const [name, refuse] of [
+  [
+    'restrictions#race: a silence in the environment',
+    ({ ben }) => server('PUT', `/v1/users/${ben.id}/silence`, {}),
+  ],
+  ['users#deactivate: a deactivation', ({ ben }) => server('POST', `/v1/users/${ben.id}/deactivate`)],
+  [
+    'restrictions#race: a silence that decides about a report',
+    async ({ ben }) => {
+      const { body } = await server('POST', '/v1/reports', { userId: ben.id, reason: 'spam' });
+      return server('PATCH', `/v1/reports/${body.id}`, { status: 'resolved', actions: ['silence'] });
+    },
+  ],
+] as [string, (world: World) => Promise<Answer>][])
+  test(`${name} is answered once a message that is being committed is there, and none is committed after its answer`, async () => {
+    const made = await world(true);
+    const { ben, cid } = made;
+    const append = async (tx: Queryable) => (await appendBatch(tx, [await messageTo(db, cid, ben.id)]))[0];
+    // It has seen that nothing hinders its sender, and is not committed.
+    const release = await hold(db, async (tx) =>
+      assert.partialDeepStrictEqual(await append(tx), { status: 'ok' }),
+    );
+    let answered = false;
+    const asking = refuse(made).finally(() => (answered = true));
+    const barred = () =>
+      sql('SELECT 1 FROM users WHERE id = $1 AND coalesce(silenced_until, deactivated_at) IS NOT NULL', [
+        ben.id,
+      ]);
+    await until(async () => (await barred()).length === 1, 'it is committed');
+    for (let other = 0; other < 20; other++)
+      assert.equal((await server('GET', `/v1/users/${ben.id}`)).status, 200);
+    assert.equal(answered, false, 'it was answered before the message was committed');
+    await release();
+    assert.equal((await asking).status, 200);
+    // What a node had let in before, and commits now.
+    assert.equal((await append(db)) instanceof ApiError, true);
+    const { body } = await server('GET', `/v1/conversations/${cid}/messages`);
+    assert.equal(body.data.filter((m: any) => m.senderId === ben.id).length, 1);
+  });
 
 test('blocks#race: a reaction sees whether one blocks the other only once it has locked its member', async () => {
   const { cid, react } = await world(false);

@@ -14,12 +14,13 @@ RETURNS TABLE (seq bigint) LANGUAGE sql STABLE AS $$
 $$;
 
 -- The member who sends, and until when it is silenced. A send may run slightly longer than its user exists: an erased user is
--- no member. Nearly no user is in the index that the inner query asks (users_barred).
+-- no member, and a deactivated one is silenced. Nearly no user is in the index that the inner query asks (users_barred).
 CREATE OR REPLACE FUNCTION sending_member(p_env int, p_conv bigint, p_usr bigint)
 RETURNS TABLE (tid tid, silenced timestamptz) LANGUAGE sql STABLE AS $$
-  SELECT m.ctid, greatest(m.silenced_until, u.silenced_until) FROM members m
+  SELECT m.ctid, greatest(m.silenced_until, u.silenced_until, u.deactivated_until) FROM members m
     LEFT JOIN LATERAL (
-      SELECT x.erased_at, x.silenced_until FROM users x WHERE x.no = m.usr AND (x.erased_at IS NOT NULL OR x.silenced_until IS NOT NULL) LIMIT 1
+      SELECT x.erased_at, x.silenced_until, CASE WHEN x.deactivated_at IS NOT NULL THEN coalesce(x.deactivated_until, 'infinity') END AS deactivated_until
+      FROM users x WHERE x.no = m.usr AND (x.erased_at IS NOT NULL OR x.silenced_until IS NOT NULL OR x.deactivated_at IS NOT NULL) LIMIT 1
     ) u ON true
     WHERE m.conv = p_conv AND m.usr = p_usr AND m.env = p_env AND u.erased_at IS NULL LIMIT 1
 $$;

@@ -95,8 +95,9 @@ export async function membershipOf(
     `SELECT m.role, s.until > clock_timestamp() AS until,
        CASE WHEN isfinite(s.until) THEN greatest(1, ceil(extract(epoch FROM s.until - clock_timestamp()) * 1000))::float8 END AS ms
      FROM members m LEFT JOIN LATERAL (
-       SELECT silenced_until FROM users WHERE no = m.usr AND (erased_at IS NOT NULL OR silenced_until IS NOT NULL) LIMIT 1
-     ) u ON true CROSS JOIN LATERAL (SELECT greatest(m.silenced_until, u.silenced_until) AS until) s
+       SELECT silenced_until, CASE WHEN deactivated_at IS NOT NULL THEN coalesce(deactivated_until, 'infinity') END AS deactivated_until FROM users
+       WHERE no = m.usr AND (erased_at IS NOT NULL OR silenced_until IS NOT NULL OR deactivated_at IS NOT NULL) LIMIT 1
+     ) u ON true CROSS JOIN LATERAL (SELECT greatest(m.silenced_until, u.silenced_until, u.deactivated_until) AS until) s
      WHERE m.env = $1 AND m.conv = $2 AND m.usr = $3`,
     [env, conv, user],
   );
