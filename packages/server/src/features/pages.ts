@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { ApiError, limits } from '@parley/protocol';
+import { limits } from '@parley/protocol';
+import { invalid } from '../platform/invalid.ts';
 
 export const pageLimit = (limit: number | undefined): number => limit ?? limits.pageDefault;
 
@@ -14,7 +15,7 @@ export function decodeCursor<T>(cursor: string, isValid: (value: unknown) => val
   } catch {
     // Unreadable text is refused below.
   }
-  throw new ApiError('invalid_request', { param: 'cursor', message: 'The cursor is not one of this list.' });
+  throw invalid('cursor', 'The cursor is not one of this list.');
 }
 
 export const isString = (value: unknown): value is string =>

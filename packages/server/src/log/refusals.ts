@@ -1,4 +1,5 @@
 import { ApiError } from '@parley/protocol';
+import { invalid } from '../platform/invalid.ts';
 
 /** The errors for what the log's SQL functions answer instead of `ok`. */
 export const refusals = {
@@ -22,11 +23,7 @@ export const refusals = {
       retryAfterMs: ms!,
       details: { slowMode: true },
     }),
-  reply_not_found: () =>
-    new ApiError('invalid_request', {
-      param: 'replyTo',
-      message: 'replyTo must be a message of the same conversation.',
-    }),
+  reply_not_found: () => invalid('replyTo', 'replyTo must be a message of the same conversation.'),
   attachment_not_ready: () =>
     new ApiError('attachment_not_ready', {
       param: 'attachments',

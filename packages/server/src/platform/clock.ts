@@ -38,13 +38,15 @@ export const sleep = (timers: Timers, ms: number): Promise<void> =>
 
 export type RandomBytes = (size: number) => Uint8Array;
 
+const poolBytes = 8_192;
+
 /** Cuts random bytes from a larger draw, because ids are made by the thousand. */
-export function pooledRandom(poolSize = 8_192): RandomBytes {
+export function pooledRandom(): RandomBytes {
   let pool = Buffer.alloc(0);
   let offset = 0;
   return (size) => {
     if (offset + size > pool.length) {
-      pool = randomBytes(Math.max(poolSize, size));
+      pool = randomBytes(Math.max(poolBytes, size));
       offset = 0;
     }
     return pool.subarray(offset, (offset += size));

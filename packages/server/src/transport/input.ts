@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { ApiError } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
+import { invalid } from '../platform/invalid.ts';
 import { coercingValidator, unstorableText, validator } from '../platform/validation.ts';
 
 /**
@@ -47,10 +48,6 @@ export function readCommand(operation: Operation, fields: Record<string, unknown
 
 function storable<T>(input: T): T {
   const unstorable = unstorableText(input);
-  if (unstorable !== null)
-    throw new ApiError('invalid_request', {
-      param: unstorable,
-      message: 'Text must be valid Unicode without NUL characters.',
-    });
+  if (unstorable !== null) throw invalid(unstorable, 'Text must be valid Unicode without NUL characters.');
   return input;
 }

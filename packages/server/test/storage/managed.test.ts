@@ -221,16 +221,6 @@ async function until(met: () => Promise<boolean>): Promise<void> {
   while (!(await met())) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-test('the origin setting names who may use it from a page', async (t) => {
-  const server = await startManaged({ origins: ['https://app.example'] });
-  t.after(() => server.stop());
-  const { url } = await server.storage.ticket(ask('a', 1));
-  const allowOf = async (origin: string) =>
-    (await fetch(url, { method: 'OPTIONS', headers: { origin } })).headers.get('access-control-allow-origin');
-  assert.equal(await allowOf('https://app.example'), 'https://app.example');
-  assert.equal(await allowOf('https://evil.example'), null);
-});
-
 test('another secret signs nothing here', async (t) => {
   const server = await startManaged();
   t.after(() => server.stop());

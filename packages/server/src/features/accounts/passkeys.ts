@@ -1,5 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
+import { invalid } from '../../platform/invalid.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { lockAccount } from './sql/accounts.ts';
 import type { Account } from './sql/accounts.ts';
@@ -54,8 +55,7 @@ export async function registrationOptions(
   });
 }
 
-const refused = () =>
-  new ApiError('invalid_request', { param: 'response', message: 'The passkey could not be verified.' });
+const refused = () => invalid('response', 'The passkey could not be verified.');
 
 export async function addPasskey(
   tx: Tx,

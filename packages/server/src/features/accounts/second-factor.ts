@@ -1,4 +1,5 @@
 import { ApiError } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Account } from './sql/accounts.ts';
@@ -57,8 +58,7 @@ export async function confirmTotp(
 ): Promise<void> {
   const secret = account.totpSince === null ? openSecret(vault, account) : null;
   const step = secret && matchingStep(secret, code.replaceAll(' ', ''), clock.now(), account.totpStep);
-  if (step === null)
-    throw new ApiError('invalid_request', { param: 'code', message: 'The code is not the current one.' });
+  if (step === null) throw invalid('code', 'The code is not the current one.');
   await turnTotpOn(tx, account.no, new Date(clock.now()), step);
 }
 

@@ -1,4 +1,5 @@
 import { ApiError, limits } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 
 /** analytics#range: the steps that a request asks for. All times are UTC, in milliseconds. */
 
@@ -31,14 +32,10 @@ export function readRange(
     input[name] === undefined ? undefined : moment(input[name], name);
   const to = given('to') ?? Math.floor(now / step) * step + step;
   const from = given('from') ?? to - defaultDays[granularity] * dayMs;
-  if (from >= to)
-    throw new ApiError('invalid_request', { param: 'from', message: '`from` must be before `to`.' });
+  if (from >= to) throw invalid('from', '`from` must be before `to`.');
   const most = limits.analyticsDays[granularity];
   if (to - from > most * dayMs)
-    throw new ApiError('invalid_request', {
-      param: 'from',
-      message: `A range by ${granularity} is at most ${most} days long.`,
-    });
+    throw invalid('from', `A range by ${granularity} is at most ${most} days long.`);
   return { granularity, from: Math.floor(from / step) * step, to: Math.ceil(to / step) * step };
 }
 

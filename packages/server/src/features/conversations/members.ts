@@ -1,5 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Member, Output, Role } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import type { Person } from '../../log/catalogue.ts';
 import { restricted } from '../../log/refusals.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
@@ -30,10 +31,7 @@ const notAMember = () =>
 
 function requireRoom(members: number): void {
   if (members > limits.groupMembers)
-    throw new ApiError('invalid_request', {
-      param: 'userIds',
-      message: `A group has at most ${limits.groupMembers} members.`,
-    });
+    throw invalid('userIds', `A group has at most ${limits.groupMembers} members.`);
 }
 
 /** What the dashboard does is recorded, the user by number, because an erasure renames it. */

@@ -1,5 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Conversation, Input, Notifications, Output } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import { lockConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
@@ -30,8 +31,6 @@ import { parseRules, setRules } from './rules.ts';
 import { listConversations } from './sql/list.ts';
 import * as sql from './sql.ts';
 
-const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
-
 export async function create(
   ctx: Context,
   input: Input<'conversations.create'>,
@@ -47,13 +46,13 @@ export async function create(
       });
     members.add(ctx.caller.user.id);
   } else if (input.ownerId !== undefined) {
-    if (input.type === 'direct') throw bad('ownerId', 'A direct conversation has no owner.');
+    if (input.type === 'direct') throw invalid('ownerId', 'A direct conversation has no owner.');
     members.add(input.ownerId);
   }
   if (input.type === 'direct' && members.size !== 2)
-    throw bad('members', 'A direct conversation has exactly two different members.');
+    throw invalid('members', 'A direct conversation has exactly two different members.');
   if (members.size < 1 || members.size > limits.groupMembers)
-    throw bad('members', `A group has 1 to ${limits.groupMembers} members.`);
+    throw invalid('members', `A group has 1 to ${limits.groupMembers} members.`);
 
   const ruled = newRules(ctx, input);
 
@@ -98,7 +97,7 @@ function newRules(
   const ruled = { rules: null, flags: 0 };
   if (!rules) return ruled;
   requireFeature(ctx.env, 'rules');
-  if (type === 'direct') throw bad('rules', 'Rules are for groups.');
+  if (type === 'direct') throw invalid('rules', 'Rules are for groups.');
   setRules(ruled, rules);
   return ruled;
 }
@@ -177,7 +176,7 @@ async function listedUser(ctx: Context, userId: string | undefined): Promise<num
       throw new ApiError('forbidden', { param: 'userId', message: 'A client lists its own conversations.' });
     return ctx.caller.user.no;
   }
-  if (userId === undefined) throw bad('userId', 'A server must say whose conversations: give userId.');
+  if (userId === undefined) throw invalid('userId', 'A server must say whose conversations: give userId.');
   const row = await findUser(ctx.db, ctx.env.no, userId);
   if (!row) throw new ApiError('not_found', { message: 'User not found.' });
   return row.no;
@@ -190,7 +189,7 @@ export async function get(ctx: Context, input: Input<'conversations.get'>): Prom
 
 export async function update(ctx: Context, input: Input<'conversations.update'>): Promise<Conversation> {
   if (!('name' in input) && !('metadata' in input) && !input.rules)
-    throw bad('name', 'Give name, metadata or rules.');
+    throw invalid('name', 'Give name, metadata or rules.');
   if (input.rules) requireFeature(ctx.env, 'rules');
   return ctx.db.tx(async (tx) => {
     const access = await lockForChange(ctx, tx, input.conversationId);
@@ -253,11 +252,12 @@ export async function setLevel(
   { conversationId, level, until = null }: Input<'conversations.setLevel'>,
 ): Promise<Notifications> {
   if (level !== 'none') {
-    if (until !== null) throw bad('until', 'Only the level none ends by itself.');
+    if (until !== null) throw invalid('until', 'Only the level none ends by itself.');
     return changeLevel(ctx, conversationId, { level: levelNumbers[level], muted: false, mutedUntil: null });
   }
   const end = until === null ? null : Date.parse(until);
-  if (end !== null && !(end > ctx.services.clock.now())) throw bad('until', 'until must be in the future.');
+  if (end !== null && !(end > ctx.services.clock.now()))
+    throw invalid('until', 'until must be in the future.');
   const mutedUntil = end === null ? null : new Date(end).toISOString();
   return changeLevel(ctx, conversationId, { ...muted, mutedUntil });
 }

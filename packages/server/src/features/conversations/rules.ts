@@ -1,5 +1,6 @@
 import { ApiError, defaultRules } from '@parley/protocol';
 import type { ConversationRules, ConversationRulesChange } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import { refusals } from '../../log/refusals.ts';
 import { guards } from '../../log/sql/guards.ts';
 import { flags } from '../sql/flags.ts';
@@ -32,10 +33,7 @@ export function setRules(conv: Ruled & { flags: number }, change: ConversationRu
   const kept = names.filter((name) => (wanted[name] ?? byDefault[name]) !== byDefault[name]);
   const rules: ConversationRules = Object.fromEntries(kept.map((name) => [name, wanted[name]]));
   if (rules.listed && rules.joining !== 'open')
-    throw new ApiError('invalid_request', {
-      param: 'rules.listed',
-      message: 'A listed group is open: set joining to open, or listed to false.',
-    });
+    throw invalid('rules.listed', 'A listed group is open: set joining to open, or listed to false.');
   conv.rules = kept.length > 0 ? JSON.stringify(rules) : null;
   const flag = (bit: number, on: boolean) => (conv.flags = on ? conv.flags | bit : conv.flags & ~bit);
   flag(guards.slowMode, rules.slowModeSeconds !== undefined);

@@ -5,6 +5,7 @@ import type {
   ConversationRules,
   Role,
 } from '@parley/protocol';
+import type { LockedConversation } from '../../log/sql/lock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { conversationOf, memberOf } from '../sql/lookups.ts';
 import { latestLive } from '../sql/message-reader.ts';
@@ -13,18 +14,7 @@ import type { DefaultLevel, LevelRow } from '../levels.ts';
 import { parseMetadata } from '../metadata.ts';
 import { mentionUnreadCount, newReader, unreadCount } from '../../log/unread/sql/counters.ts';
 
-export interface ConversationRow {
-  no: number;
-  id: string;
-  type: 'direct' | 'group';
-  name: string | null;
-  metadata: string | null;
-  /** JSON; null: all as by default. */
-  rules: string | null;
-  lastSeq: number;
-  createdAt: string;
-  deletedAt: string | null;
-}
+export type ConversationRow = Omit<LockedConversation, 'env' | 'flags' | 'lockedAt' | 'activeAt'>;
 
 export interface MemberView {
   userId: string;
@@ -237,18 +227,10 @@ export async function forgetLevel(tx: Queryable, env: number, conv: number, user
   );
 }
 
-interface ListRow extends LevelRow {
-  no: number;
-  id: string;
-  type: 'direct' | 'group';
-  name: string | null;
-  metadata: string | null;
-  rules: string | null;
-  lastSeq: number;
+interface ListRow extends Omit<ConversationRow, 'deletedAt'>, LevelRow {
   unreadCount: number;
   mentionUnreadCount: number;
   lastReadSeq: number;
-  createdAt: string;
   lastActivityAt: string;
   members: MemberView[] | null;
   messageId: string | null;

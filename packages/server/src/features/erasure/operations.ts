@@ -18,6 +18,7 @@ import { messagesAt, messagesBy, viewTombstone } from '../sql/message-reader.ts'
 import { emptyMessages } from '../messages/operations.ts';
 import { coldOfErased, eraseReactions } from '../reactions/sql.ts';
 import { thawMessages } from '../storage/thaw.ts';
+import { requireConfirmation } from '../tenancy/access.ts';
 import { subjectOf } from '../users/operations.ts';
 import * as users from '../users/sql.ts';
 import { erasedContext } from '../webhooks/signature.ts';
@@ -37,13 +38,7 @@ const mentionBatch = 1_000;
 
 export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<void> {
   const env = ctx.env.no;
-  // An erasure cannot be undone, so in a production environment the dashboard must send the environment's name, typed
-  // by a person.
-  if (ctx.caller.person && ctx.env.kind === 'production' && input.confirm !== ctx.env.name)
-    throw new ApiError('invalid_request', {
-      param: 'confirm',
-      message: 'confirm must be the name of the environment: it is a production environment.',
-    });
+  requireConfirmation(ctx.caller, ctx.env, input.confirm);
   const mode = input.messages ?? 'anonymize';
   const alias = `deleted:${ctx.services.ids.secret(20)}`;
   const eraseId = async (tx: Tx, user: number): Promise<void> =>

@@ -1,5 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { Input, Message } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import { record } from '../../log/record.ts';
 import { listReports } from '../../log/sql/consumers.ts';
 import { changeMentions } from '../../log/unread/sql/mentions.ts';
@@ -132,15 +133,12 @@ function requireContent(row: MessageRow, text: string | null, metadata: string |
     (metadata ?? '{}') === '{}' &&
     !parseExtras(row.extras).poll
   )
-    throw new ApiError('invalid_request', {
-      param: 'metadata',
-      message: 'A message needs text, an attachment, metadata or a poll.',
-    });
+    throw invalid('metadata', 'A message needs text, an attachment, metadata or a poll.');
 }
 
 function requireChange(input: EditInput): void {
   if (input.text === undefined && input.metadata === undefined && input.mentions === undefined)
-    throw new ApiError('invalid_request', { param: 'text', message: 'Give text, metadata or mentions.' });
+    throw invalid('text', 'Give text, metadata or mentions.');
 }
 
 const reply = ({ message, eventSeq }: Edited): Change<Message> => new Change(200, message, eventSeq);
@@ -210,8 +208,7 @@ async function ask(
   };
   const rewritten = await decide(ctx, hook, data, ({ text: given, ...rewrite }: Rewrite) =>
     briefly(async () => {
-      if (given === null)
-        throw new ApiError('invalid_request', { param: 'text', message: 'text is required.' });
+      if (given === null) throw invalid('text', 'text is required.');
       // Mentions that the author gave have ranges of the author's text.
       const kept =
         given !== undefined && wanted.mentions

@@ -1,4 +1,5 @@
 import { ApiError } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import { wasSent } from '../../log/sql/append.ts';
 import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
@@ -27,20 +28,14 @@ async function wasRepeated(ctx: Context, { input, sender }: Draft): Promise<bool
 const attachmentsOnce: Policy = (_ctx, draft) => {
   const files = draft.input.attachments;
   if (files && new Set(files).size < files.length)
-    throw new ApiError('invalid_request', {
-      param: 'attachments',
-      message: 'An attachment can be used once.',
-    });
+    throw invalid('attachments', 'An attachment can be used once.');
   return draft;
 };
 
 const content: Policy = (_ctx, draft) => {
   const { text, attachments, metadata, poll } = draft.input;
   if (!text && !attachments?.length && Object.keys(metadata ?? {}).length === 0 && !poll)
-    throw new ApiError('invalid_request', {
-      param: 'text',
-      message: 'A message needs text, an attachment, metadata or a poll.',
-    });
+    throw invalid('text', 'A message needs text, an attachment, metadata or a poll.');
   return draft;
 };
 
@@ -76,8 +71,7 @@ const sender: Policy = async (ctx, draft) => {
   if (user) {
     if (senderId !== undefined)
       throw new ApiError('forbidden', { param: 'senderId', message: 'Only a server may name the sender.' });
-    if (clientMsgId === undefined)
-      throw new ApiError('invalid_request', { param: 'clientMsgId', message: 'clientMsgId is required.' });
+    if (clientMsgId === undefined) throw invalid('clientMsgId', 'clientMsgId is required.');
     return { ...draft, sender: user };
   }
   if (senderId === undefined) return draft;

@@ -1,5 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Output, PushCredentialsView, PushDevice, PushDeviceView } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import { OutboundRefused } from '../../platform/outbound/outbound.ts';
 import { parsePushCredentials, PushCredentialsError } from '../../platform/push/credentials.ts';
 import type { PushCredentials } from '../../platform/push/credentials.ts';
@@ -24,8 +25,7 @@ const mostEncoded = 12_288;
 const bad = (message: string) => new ApiError('invalid_request', { param: 'token', message });
 
 function checkToken(ctx: Context, { provider, token, voipToken }: Input<'push.register'>): void {
-  if (voipToken && provider !== 'apns')
-    throw new ApiError('invalid_request', { param: 'voipToken', message: 'voipToken is for apns only.' });
+  if (voipToken && provider !== 'apns') throw invalid('voipToken', 'voipToken is for apns only.');
   if (encodeURIComponent(token).length > mostEncoded) throw bad('token is too long.');
   if (provider !== 'webpush') return;
   const subscription = parseSubscription(token);
@@ -92,10 +92,7 @@ function parsedCredentials(provider: PushProviderName, input: unknown): PushCred
     return parsePushCredentials(provider, input);
   } catch (error) {
     if (!(error instanceof PushCredentialsError)) throw error;
-    throw new ApiError('invalid_request', {
-      param: `credentials.${error.field}`,
-      message: `${error.message}.`,
-    });
+    throw invalid(`credentials.${error.field}`, `${error.message}.`);
   }
 }
 

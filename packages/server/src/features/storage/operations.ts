@@ -1,8 +1,9 @@
 import { bufferRetentions } from '@parley/protocol';
 import type { BufferRetentionName, Input, StorageRecord } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
-import { audit, bad, noSlot, tried } from './slot-operations.ts';
+import { audit, noSlot, tried } from './slot-operations.ts';
 import * as sql from './sql.ts';
 import type { Copy, LockedStorage, SlotRow } from './sql.ts';
 import { storageRecord } from './view.ts';
@@ -26,7 +27,7 @@ export async function update(ctx: Context, input: Input<'storage.update'>): Prom
   const { bufferRetention } = input;
   const mode = input.mode === 'byo' ? 'byo_db' : input.mode;
   if (mode === undefined && bufferRetention === undefined)
-    throw bad('mode', 'Give a mode or a bufferRetention.');
+    throw invalid('mode', 'Give a mode or a bufferRetention.');
   await ctx.db.tx(async (tx) => {
     const storage = await sql.lockStorage(tx, ctx.env.no);
     if (bufferRetention !== undefined) await retain(ctx, tx, bufferRetention);
@@ -70,7 +71,7 @@ async function leave(ctx: Context, tx: Queryable, storage: LockedStorage): Promi
   const chosen =
     slots.find((s) => s.slot === storage.active) ?? slots.find((s) => s.lastTest?.ok) ?? slots[0];
   if (!chosen?.lastTest?.ok)
-    throw bad('mode', 'Set the database of a slot first, and test it: its last test must have passed.');
+    throw invalid('mode', 'Set the database of a slot first, and test it: its last test must have passed.');
   // What was no longer in the database when history came back may be there again.
   if (storage.missing > 0) await sql.expectMissing(tx, ctx.env.no);
   await sql.setMode(tx, ctx.env.no, {
@@ -88,7 +89,7 @@ async function leave(ctx: Context, tx: Queryable, storage: LockedStorage): Promi
 async function comeBack(ctx: Context, tx: Queryable, storage: LockedStorage): Promise<void> {
   if (storage.hasCold) {
     if (storage.previous !== null)
-      throw bad('mode', 'History is still being moved to another database: wait until that is done.');
+      throw invalid('mode', 'History is still being moved to another database: wait until that is done.');
     return sql.setMode(tx, ctx.env.no, {
       mode: 'returning',
       copy: newCopy(storage.now, 'return', await sql.coldOf(tx, ctx.env.no)),
@@ -102,17 +103,17 @@ export async function promote(ctx: Context, { slot }: Input<'storage.promote'>):
   const row = await sql.findSlot(ctx.db, ctx.env.no, slot);
   if (!row) throw noSlot(slot);
   const report = await tried(ctx, row);
-  if (!report.ok) throw bad('slot', `The test of slot ${slot} failed: ${report.errors.join(' ')}`);
+  if (!report.ok) throw invalid('slot', `The test of slot ${slot} failed: ${report.errors.join(' ')}`);
   await ctx.db.tx(async (tx) => {
     const storage = await sql.lockStorage(tx, ctx.env.no);
     const slots = await sql.slotsOf(tx, ctx.env.no);
     const next = slots.find((s) => s.slot === slot);
     if (next?.changedAt !== row.changedAt)
-      throw bad('slot', `Slot ${slot} was changed meanwhile: promote it again.`);
+      throw invalid('slot', `Slot ${slot} was changed meanwhile: promote it again.`);
     if (storage.active === slot) return;
     // Promoting the slot that history is being moved from cancels the move.
     if (storage.copy !== null && storage.copy.kind !== 'rewrite' && storage.previous !== slot)
-      throw bad('slot', 'History is being copied: wait until that is done.');
+      throw invalid('slot', 'History is being copied: wait until that is done.');
     const before = slots.find((s) => s.slot === storage.active);
     const same = before !== undefined && isSame(ctx, before, next);
     if (storage.mode === 'managed') await sql.setActive(tx, ctx.env.no, slot);
@@ -142,9 +143,9 @@ export async function resync(ctx: Context): Promise<StorageRecord> {
   await ctx.db.tx(async (tx) => {
     const storage = await sql.lockStorage(tx, ctx.env.no);
     if (storage.mode !== 'byo_db')
-      throw bad('mode', 'History is kept with this service: there is nothing to write again.');
+      throw invalid('mode', 'History is kept with this service: there is nothing to write again.');
     if (storage.copy !== null && storage.copy.kind !== 'rewrite')
-      throw bad('mode', 'History is being copied: wait until that is done.');
+      throw invalid('mode', 'History is being copied: wait until that is done.');
     const copy = newCopy(storage.now, 'rewrite', await sql.messagesOf(tx, ctx.env.no));
     await sql.setMode(tx, ctx.env.no, { mode: 'byo_db', copy });
     await audit(ctx, tx, 'storage.resync', null, null);

@@ -1,5 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { DatabaseTest, Input, Output } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import { HistoryError } from '../../platform/history/port.ts';
 import type { HistoryEngine, HistoryReport } from '../../platform/history/port.ts';
 import { emptyReport } from '../../platform/history/shared.ts';
@@ -24,7 +25,6 @@ import { viewSlot } from './view.ts';
 const secretHours = 24;
 const hourMs = 3_600_000;
 
-export const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
 export const noSlot = (slot: SlotName) => new ApiError('not_found', { message: `Slot ${slot} is empty.` });
 const nowOf = (ctx: Context): string => new Date(ctx.services.clock.now()).toISOString();
 
@@ -58,8 +58,8 @@ function check(
     return target.engine;
   } catch (error) {
     if (error instanceof TargetError)
-      throw bad(error.message.includes('schema') ? 'schema' : param, error.message);
-    if (error instanceof OutboundRefused) throw bad(param, `The URL is refused: ${error.message}.`);
+      throw invalid(error.message.includes('schema') ? 'schema' : param, error.message);
+    if (error instanceof OutboundRefused) throw invalid(param, `The URL is refused: ${error.message}.`);
     throw error;
   }
 }
@@ -74,14 +74,14 @@ export async function setDatabase(
   const { slot, url, replicaUrl, ...given } = input;
   const type = check(ctx, 'url', url, given);
   if (replicaUrl !== undefined) {
-    if (type === 'http') throw bad('replicaUrl', 'An http endpoint has no replica.');
+    if (type === 'http') throw invalid('replicaUrl', 'An http endpoint has no replica.');
     check(ctx, 'replicaUrl', replicaUrl, { ...given, type });
   }
   const signingSecret = type === 'http' ? newSecret(ctx) : undefined;
   const row = await ctx.db.tx(async (tx) => {
     const storage = await sql.lockStorage(tx, ctx.env.no);
     if (storage.mode !== 'managed' && (storage.active === slot || storage.previous === slot))
-      throw bad('slot', `Slot ${slot} is in use. Set the other one, test it and promote it.`);
+      throw invalid('slot', `Slot ${slot} is in use. Set the other one, test it and promote it.`);
     return put(ctx, tx, slot, {
       type,
       url,
@@ -115,7 +115,7 @@ export async function rotateSecret(
     await sql.lockStorage(tx, ctx.env.no);
     const row = await sql.findSlot(tx, ctx.env.no, slot);
     if (!row) throw noSlot(slot);
-    if (row.type !== 'http') throw bad('slot', 'Only an http endpoint has a signing secret.');
+    if (row.type !== 'http') throw invalid('slot', 'Only an http endpoint has a signing secret.');
     const now = ctx.services.clock.now();
     const until = new Date(now + secretHours * hourMs).toISOString();
     const [newest] = ctx.services.storage.connections.secretsOf(ctx.env.no, row);
@@ -162,7 +162,7 @@ export async function migrateDatabase(
 ): Promise<Output<'storage.migrateDatabase'>> {
   const { adminUrl, ...given } = input;
   if (check(ctx, 'adminUrl', adminUrl, given) === 'http')
-    throw bad('adminUrl', 'An http endpoint keeps its own tables: there is nothing to migrate.');
+    throw invalid('adminUrl', 'An http endpoint keeps its own tables: there is nothing to migrate.');
   const storage = await sql.storageOf(ctx.db, ctx.env.no);
   const taken = storage.mode !== 'managed' && (storage.active === 'a' || storage.previous === 'a');
   const slot: SlotName = taken ? 'b' : 'a';
@@ -171,7 +171,7 @@ export async function migrateDatabase(
   try {
     done = await ctx.services.storage.connections.migrate(ctx.env, slot, { url: adminUrl, ...given });
   } catch (error) {
-    if (error instanceof HistoryError) throw bad('adminUrl', error.message);
+    if (error instanceof HistoryError) throw invalid('adminUrl', error.message);
     throw error;
   }
   const { runtimeUrl, notes, engine } = done;

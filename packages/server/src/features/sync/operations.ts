@@ -1,5 +1,6 @@
-import { ApiError, limits } from '@parley/protocol';
+import { limits } from '@parley/protocol';
 import type { Input, SyncResult } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import { createBatcher, readPace } from '../../platform/flow/batcher.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { actingUser } from '../callers.ts';
@@ -15,8 +16,7 @@ const encode = ({ settled, xid, mark }: SyncClock): string =>
 
 function decode(cursor: string): Cursor {
   const match = cursorForm.exec(cursor);
-  if (!match)
-    throw new ApiError('invalid_request', { param: 'cursor', message: 'The cursor is not one of sync.' });
+  if (!match) throw invalid('cursor', 'The cursor is not one of sync.');
   const [, old, since, xid, mark] = match;
   if (old !== undefined) return { since: Number.parseInt(old, 36), seen: null };
   return {

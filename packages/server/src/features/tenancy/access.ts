@@ -1,6 +1,7 @@
 import { ApiError } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { Environment, ManageContext } from '../context.ts';
+import type { Caller, Environment, ManageContext } from '../context.ts';
 import { findEnvironment } from './sql/environments.ts';
 import { firstOrganizations, organizationNumber } from './sql/organizations.ts';
 
@@ -30,14 +31,19 @@ export async function requireEnvironment(
   return env;
 }
 
+/**
+ * What cannot be undone in a production environment, and stopping it, needs its name in `confirm`, typed by a person. The
+ * operator has typed its id already, and a server acts for itself.
+ */
+export function requireConfirmation(caller: Caller, env: Environment, confirm: string | undefined): void {
+  if (env.kind === 'production' && caller.person && confirm !== env.name)
+    throw invalid('confirm', 'confirm must be the name of the environment: it is a production environment.');
+}
+
 /** The only organization. If there are several, the caller has to name one. */
 export async function onlyOrganization(db: Queryable): Promise<string> {
   const [first, second] = await firstOrganizations(db);
   if (!first) throw new ApiError('not_found', { message: 'The store is empty: run npm start once first.' });
-  if (second)
-    throw new ApiError('invalid_request', {
-      param: 'organizationId',
-      message: 'There are several organizations: name one.',
-    });
+  if (second) throw invalid('organizationId', 'There are several organizations: name one.');
   return first;
 }

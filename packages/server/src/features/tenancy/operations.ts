@@ -1,5 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Output, SecretKeyWithSecret } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import { accountOf } from '../context.ts';
@@ -7,7 +8,7 @@ import type { ControlContext, Environment, EnvironmentContext } from '../context
 import { decodeCursor, isInteger, isString, keyPage, pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
-import { requireEnvironment, requireOrganization } from './access.ts';
+import { requireConfirmation, requireEnvironment, requireOrganization } from './access.ts';
 import { countEnvironments, environmentRecord, insertEnvironment } from './sql/environments.ts';
 import * as environments from './sql/environments.ts';
 import type { NewEnvironment } from './sql/environments.ts';
@@ -110,11 +111,7 @@ export async function addEnvironment(
 ): Promise<{ env: Environment; key: SecretKeyWithSecret }> {
   const { secretKey, ...input } = wanted;
   const env = await insertEnvironment(tx, org, input);
-  if (!env)
-    throw new ApiError('invalid_request', {
-      param: 'id',
-      message: `There is an environment ${input.id} already.`,
-    });
+  if (!env) throw invalid('id', `There is an environment ${input.id} already.`);
   await record(ctx, tx, {
     where: { env: env.no },
     action: 'environments.create',
@@ -140,7 +137,7 @@ export async function updateEnvironment(
     throw new ApiError('invalid_request', { message: 'Give a name, a status, a plan or settings.' });
   return ctx.db.tx(async (tx) => {
     const before = await requireEnvironment(ctx, tx, environmentId, true);
-    if (change.status === 'suspended') requireConfirmation(ctx, before, confirm);
+    if (change.status === 'suspended') requireConfirmation(ctx.caller, before, confirm);
     const after = await environments.updateEnvironment(tx, before.no, change);
     const changes = difference(flat(before), flat(after));
     if (changes)
@@ -152,18 +149,6 @@ export async function updateEnvironment(
       });
     return environmentRecord(after);
   });
-}
-
-/**
- * Stopping a production environment needs its name in `confirm`, typed by a person. The operator has typed its id
- * already.
- */
-function requireConfirmation(ctx: ControlContext, env: Environment, confirm: string | undefined): void {
-  if (env.kind === 'production' && ctx.caller.operator === null && confirm !== env.name)
-    throw new ApiError('invalid_request', {
-      param: 'confirm',
-      message: 'confirm must be the name of the environment: it is a production environment.',
-    });
 }
 
 /** Puts the settings beside the other fields, so that the audit log names only those that changed. */

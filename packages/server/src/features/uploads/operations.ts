@@ -1,5 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Attachment, Input, Output } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import type { Context } from '../context.ts';
 import { readable, requireWritingIn } from '../conversations/access.ts';
 import { requirePosting } from '../conversations/rules.ts';
@@ -36,13 +37,13 @@ export async function create(
   if (input.size > limits.fileBytes) throw new ApiError('file_too_large', { param: 'size' });
   const verdict = allowedType(input.contentType, input.filename);
   if (!verdict.ok)
-    throw new ApiError('invalid_request', {
-      param: ruleOf(input.contentType) ? 'filename' : 'contentType',
-      message: `The upload is refused: ${verdict.reason}.`,
-    });
+    throw invalid(
+      ruleOf(input.contentType) ? 'filename' : 'contentType',
+      `The upload is refused: ${verdict.reason}.`,
+    );
   const voice = (['durationMs', 'waveform'] as const).find((field) => input[field] !== undefined);
   if (voice && ruleOf(input.contentType)?.kind !== 'audio')
-    throw new ApiError('invalid_request', { param: voice, message: `${voice} is for audio types only.` });
+    throw invalid(voice, `${voice} is for audio types only.`);
   const id = ids.make('attachment');
   const contentType = essence(input.contentType);
   const object = { key: `${ctx.env.id}/${id}`, contentType, resource: resourceOf(contentType) };

@@ -7,6 +7,7 @@ import type {
   WebhookEndpoint,
   WebhookEndpointWithSecret,
 } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
@@ -22,7 +23,6 @@ import { checkedUrl } from './target.ts';
 import type { DeliveryRow, EndpointRow } from './sql.ts';
 
 const missing = () => new ApiError('not_found', { message: 'Webhook endpoint not found.' });
-const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
 
 async function existing(ctx: Context, db: Queryable, id: string): Promise<EndpointRow> {
   const row = await sql.findEndpoint(db, ctx.env.no, id);
@@ -87,7 +87,7 @@ export const get = async (ctx: Context, input: Input<'webhooks.get'>): Promise<W
 
 export function update(ctx: Context, input: Input<'webhooks.update'>): Promise<WebhookEndpoint> {
   const { webhookId: _, ...fields } = input;
-  if (Object.keys(fields).length === 0) throw bad('url', 'Give url, events, description or status.');
+  if (Object.keys(fields).length === 0) throw invalid('url', 'Give url, events, description or status.');
   if (input.url !== undefined) checkedUrl(ctx.services.webhooks.outbound, input.url);
   return ctx.db.tx(async (tx) => {
     await sql.lockEnvironment(tx, ctx.env.no);

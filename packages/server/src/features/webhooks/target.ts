@@ -1,4 +1,4 @@
-import { ApiError } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import { OutboundRefused } from '../../platform/outbound/outbound.ts';
 import type { Outbound } from '../../platform/outbound/outbound.ts';
 
@@ -7,8 +7,7 @@ export function checkedUrl(outbound: Pick<Outbound, 'checkUrl'>, url: string): s
   try {
     outbound.checkUrl(url);
   } catch (error) {
-    if (error instanceof OutboundRefused)
-      throw new ApiError('invalid_request', { param: 'url', message: `${error.message}.` });
+    if (error instanceof OutboundRefused) throw invalid('url', `${error.message}.`);
     throw error;
   }
   return url;

@@ -9,6 +9,7 @@ import type {
   FrameData,
   RtpCapabilities,
 } from '@parley/protocol';
+import { invalid } from '../invalid.ts';
 import type { Engine, EngineWorker } from './engine.ts';
 import type { Hall } from './halls.ts';
 import { Seats, unknown, viewProducer } from './seats.ts';
@@ -99,13 +100,13 @@ export class Room {
   ): Promise<AckData<'call.produce'>> {
     const seat = this.#seats.of(user, session);
     if ((source === 'mic' && kind === 'video') || (source === 'camera' && kind === 'audio'))
-      throw new ApiError('invalid_request', { param: 'kind', message: `A ${source} sends no ${kind}.` });
+      throw invalid('kind', `A ${source} sends no ${kind}.`);
     const place = `${source} ${kind}`;
     if (
       seat.sending.has(place) ||
       [...seat.sent.values()].some((s) => s.source === source && s.producer.kind === kind)
     )
-      throw new ApiError('invalid_request', { param: 'source', message: `This ${source} is sent already.` });
+      throw invalid('source', `This ${source} is sent already.`);
     seat.sending.add(place);
     let sent: Sent;
     try {

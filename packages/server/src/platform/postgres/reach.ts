@@ -38,7 +38,9 @@ export function unreachable(connection: ConnectionSettings, error: unknown): Sto
   if (code === '28P01' || code === '28000')
     return new StoreError(`${at} refuses the user of DATABASE_URL: ${message}.`, { cause: error });
   if (code === '3D000')
-    return new StoreError(`${at}: ${message}. Create the database, or correct DATABASE_URL.`, { cause: error });
+    return new StoreError(`${at}: ${message}. Create the database, or correct DATABASE_URL.`, {
+      cause: error,
+    });
   return new StoreError(`${at} cannot be reached: ${text}`, { cause: error });
 }
 

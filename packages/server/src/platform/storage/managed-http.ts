@@ -15,7 +15,6 @@ interface HandlerConfig {
   baseUrl: string;
   secret: Uint8Array;
   older?: readonly Uint8Array[];
-  origins?: '*' | string[];
   now: () => Date;
   uniqueName: () => string;
   incoming: string;
@@ -48,7 +47,7 @@ export function createManagedHandler(options: HandlerConfig) {
   ): boolean => {
     const [path = '', query = ''] = (req.url ?? '').split('?', 2);
     if (!path.startsWith(prefix)) return false;
-    common(config, req, res);
+    setCommonHeaders(res);
     stamp()
       .catch(() => undefined)
       .then(() => answer(config, req, res, path.slice(prefix.length), query))
@@ -65,17 +64,14 @@ export function createManagedHandler(options: HandlerConfig) {
 const exposed =
   'ETag, Content-Length, Content-Range, Content-Disposition, Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After';
 
-function common(config: Handler, req: IncomingMessage, res: ServerResponse): void {
+function setCommonHeaders(res: ServerResponse): void {
   // Everything stored here came from strangers: browsers must never sniff it, run it or frame it with rights.
   res.setHeader('X-Content-Type-Options', 'nosniff');
   res.setHeader('Content-Security-Policy', "sandbox; default-src 'none'");
   res.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
   res.setHeader('Referrer-Policy', 'no-referrer');
-  const { origins = '*' } = config;
-  const origin = req.headers.origin;
-  if (origins !== '*') res.setHeader('Vary', 'Origin');
-  if (origins === '*') res.setHeader('Access-Control-Allow-Origin', '*');
-  else if (origin && origins.includes(origin)) res.setHeader('Access-Control-Allow-Origin', origin);
+  // A signed URL is the credential, so pages of every origin may use the storage.
+  res.setHeader('Access-Control-Allow-Origin', '*');
   res.setHeader('Access-Control-Expose-Headers', exposed);
 }
 

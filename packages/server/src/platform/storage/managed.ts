@@ -19,8 +19,6 @@ export interface ManagedConfig {
   secret: Uint8Array;
   /** Keys whose signatures are accepted too, while the master key is rotated. */
   older?: readonly Uint8Array[];
-  /** Origins whose pages may use the storage. A signed URL is the credential, so all may by default. */
-  origins?: '*' | string[];
   now: () => Date;
   /** Returns a unique name for an unfinished file. */
   uniqueName: () => string;

@@ -66,14 +66,8 @@ export function resolveS3(config: S3Config): { base: URL; region: string; writeO
   return { base, region, writeOnce: preset.writeOnce ?? false };
 }
 
-/** `writeOnce` overrides the preset, for an own server that is known to honour it. */
-export function createS3(
-  config: S3Config,
-  deps: StorageDeps,
-  options: { writeOnce?: boolean } = {},
-): MediaStorage {
-  const { base, region, writeOnce: presetWritesOnce } = resolveS3(config);
-  const writeOnce = options.writeOnce ?? presetWritesOnce;
+export function createS3(config: S3Config, deps: StorageDeps): MediaStorage {
+  const { base, region, writeOnce } = resolveS3(config);
   const place = keysBelow(config.prefix);
   const root = base.href.replace(/\/+$/, '');
 

@@ -1,4 +1,5 @@
 import { ApiError, idempotencyKeyPattern } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import type { Caller, HttpContext } from '../../features/context.ts';
 import * as sql from '../../features/idempotency/sql.ts';
 import { joined } from '../../platform/postgres/db.ts';
@@ -20,10 +21,7 @@ const keyForm = new RegExp(idempotencyKeyPattern);
 export function idempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (typeof header !== 'string' || !keyForm.test(header))
-    throw new ApiError('invalid_request', {
-      param: 'Idempotency-Key',
-      message: 'The Idempotency-Key is 1 to 255 visible characters; use a UUID.',
-    });
+    throw invalid('Idempotency-Key', 'The Idempotency-Key is 1 to 255 visible characters; use a UUID.');
   return header;
 }
 

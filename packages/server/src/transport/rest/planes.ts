@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '@parley/protocol';
 import type { AccountRole, Operation, Plane } from '@parley/protocol';
+import { invalid } from '../../platform/invalid.ts';
 import { anyone, dashboardCaller } from '../../features/callers.ts';
 import type { Caller, Environment, Organization } from '../../features/context.ts';
 import type { Sessions } from '../../features/accounts/authenticate.ts';
@@ -127,10 +128,7 @@ async function callerOrAnyone(sessions: Sessions, cookie: string | undefined): P
 function theOne(named: string[]): string {
   const [id, ...others] = new Set(named);
   if (id === undefined || others.length > 0)
-    throw new ApiError('invalid_request', {
-      param: 'Chat-Env',
-      message: 'The header Chat-Env names the environment.',
-    });
+    throw invalid('Chat-Env', 'The header Chat-Env names the environment.');
   return id;
 }
 

@@ -1,5 +1,6 @@
 import { ApiError, rateLimits } from '@parley/protocol';
 import type { AccountSession, Input, Invitation as InvitationRecord, Output } from '@parley/protocol';
+import { invalid } from '../../../platform/invalid.ts';
 import type { Tx } from '../../../platform/postgres/db.ts';
 import { record } from '../../audit/operations.ts';
 import type { AccountContext, OrganizationContext, Reply } from '../../context.ts';
@@ -162,8 +163,7 @@ function newPassword(
   email: string,
   { password, name = '' }: Input<'invitations.accept'>,
 ): Promise<string> {
-  if (password === undefined)
-    throw new ApiError('invalid_request', { param: 'password', message: 'A new account needs a password.' });
+  if (password === undefined) throw invalid('password', 'A new account needs a password.');
   checkNewPassword(password, ownWords(email, name));
   return ctx.services.accounts.passwords.hash(password);
 }

@@ -1,5 +1,5 @@
-import { ApiError } from '@parley/protocol';
 import type { Input, OrganizationMember, Output } from '@parley/protocol';
+import { invalid } from '../../../platform/invalid.ts';
 import { difference, record } from '../../audit/operations.ts';
 import type { OrganizationContext } from '../../context.ts';
 import { environmentIds } from '../../tenancy/sql/environments.ts';
@@ -42,11 +42,7 @@ export async function remove(
     // Another owner deleted it, or took the role away, a moment ago.
     const { role } = await organizations.findPerson(tx, no, signedIn(ctx).account.id);
     organizations.requireReach(role, 'owner');
-    if (name !== organization.name)
-      throw new ApiError('invalid_request', {
-        param: 'name',
-        message: '`name` is not the name of the organization.',
-      });
+    if (name !== organization.name) throw invalid('name', '`name` is not the name of the organization.');
     await record(ctx, tx, {
       where: { org: no },
       action: 'organizations.delete',

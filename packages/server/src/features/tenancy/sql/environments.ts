@@ -39,15 +39,17 @@ export const viewEnvironment = (row: EnvironmentRow): Environment => ({
   hooks: row.hooks,
 });
 
+const mostViews = 1_000;
+
 /** Caches the environments seen last, so that ten thousand sessions of one environment share one object. */
-export function environmentViews(max = 1_000): (row: EnvironmentRow) => Environment {
+export function environmentViews(): (row: EnvironmentRow) => Environment {
   const known = new Map<number, { row: string; env: Environment }>();
   return (found) => {
     const row = JSON.stringify(columns.map((column) => found[column]));
     const seen = known.get(found.no);
     if (seen?.row === row) return seen.env;
     const env = viewEnvironment(found);
-    if (known.size >= max) known.clear();
+    if (known.size >= mostViews) known.clear();
     known.set(env.no, { row, env });
     return env;
   };

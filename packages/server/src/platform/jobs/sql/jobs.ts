@@ -88,11 +88,11 @@ export async function untilDue(db: Queryable, queue: string, most: number): Prom
   return Math.max(1, row?.ms ?? most);
 }
 
-/** The number of jobs waiting or running, counted up to `bound`. */
-export async function depth(db: Queryable, queue: string, bound = 100_000): Promise<number> {
+/** The number of jobs waiting or running, counted up to 100,000. */
+export async function depth(db: Queryable, queue: string): Promise<number> {
   const [row] = await db.query<{ n: number }>(
-    'SELECT count(*) AS n FROM (SELECT 1 FROM jobs WHERE queue = $1 LIMIT $2) x',
-    [queue, bound],
+    'SELECT count(*) AS n FROM (SELECT 1 FROM jobs WHERE queue = $1 LIMIT 100000) x',
+    [queue],
   );
   return row!.n;
 }
