@@ -20,7 +20,6 @@ import WebhooksIcon from 'lucide-react/icons/webhook';
 import type { LucideIcon } from 'lucide-react/types';
 import { lazy } from 'react';
 import type { ComponentType, LazyExoticComponent } from 'react';
-import type { CallName } from './api/call.ts';
 
 /** The menu and the addresses: adding an area is one entry here and its file in pages/. */
 export interface Area {
@@ -35,8 +34,6 @@ export interface Area {
   page: LazyExoticComponent<ComponentType>;
   /** Fetches the page before it is shown. */
   load: () => Promise<unknown>;
-  /** What it asks for at first, whatever its address says: asked for while the page is on its way. */
-  first?: readonly CallName[];
 }
 
 type Load = () => Promise<{ default: ComponentType }>;
@@ -71,10 +68,7 @@ export const areas: readonly Area[] = [
     group: null,
     ...later(() => import('./pages/account.tsx')),
   },
-  {
-    ...area('', '', 'Overview', HouseIcon, () => import('./pages/overview.tsx')),
-    first: ['overview.get', 'storage.get'],
-  },
+  area('', '', 'Overview', HouseIcon, () => import('./pages/overview.tsx')),
   area('Explore', '/users', 'Users', UsersIcon, () => import('./pages/users.tsx')),
   area(
     'Explore',

@@ -1,7 +1,8 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { areaOf } from './areas.ts';
-import { callQuery } from './api/hooks.ts';
+import { callQuery, pagesQuery } from './api/hooks.ts';
 import { sessionQuery } from './api/session.ts';
+import { first } from './first.ts';
 
 /** Milliseconds after which the frame is shown with what there is. */
 const slowMs = 300;
@@ -18,8 +19,13 @@ export async function begin(client: QueryClient, base: string): Promise<void> {
     client.prefetchQuery(sessionQuery),
     // A script that does not come is asked for again by the page, which says so.
     area?.load().catch(() => undefined),
-    ...((env === null ? undefined : area?.first) ?? []).map((name) =>
-      client.prefetchQuery(callQuery(name, {}, env)),
+    ...(env !== null && area && location.search === '' && at === `/${env}${area.path}`
+      ? (first[area.path] ?? [])
+      : []
+    ).map(([name, input]) =>
+      'limit' in input
+        ? client.prefetchInfiniteQuery(pagesQuery(name, input as never, env))
+        : client.prefetchQuery(callQuery(name, input as never, env)),
     ),
   ]);
   await Promise.race([all, new Promise((done) => setTimeout(done, slowMs))]);

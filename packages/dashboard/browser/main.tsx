@@ -14,10 +14,11 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode, useLayoutEffect } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Router } from 'wouter';
-import { App } from './app.tsx';
 import { begin } from './begin.ts';
+import { App } from './frame.ts';
 import { createQueryClient } from './api/session.ts';
 import { theme, variables } from './theme.ts';
+import { showTips } from './ui/time.tsx';
 
 declare global {
   var __webpack_nonce__: string;
@@ -38,6 +39,7 @@ function TokenTheme(): null {
 }
 
 const base = '/dashboard';
+showTips();
 const client = createQueryClient();
 await begin(client, base);
 

@@ -3,7 +3,7 @@ import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import AlertIcon from 'lucide-react/icons/triangle-alert';
 import MenuIcon from 'lucide-react/icons/menu';
 import SearchIcon from 'lucide-react/icons/search';
-import { lazy, Suspense, useState } from 'react';
+import { lazy, Suspense } from 'react';
 import type { ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Session } from './api/session.ts';
@@ -29,14 +29,14 @@ export function Shell(props: { session: Session; env: string | null; children: R
   const [opened, menu] = useDisclosure(false);
   const [finding, find] = useDisclosure(false);
   const [location] = useLocation();
-  const [slot, setSlot] = useState<HTMLElement | null>(null);
   const { organizations } = props.session;
   const environments = organizations.flatMap((org) => org.environments);
   if (environments.some(({ id }) => id === props.env)) visited = props.env;
   const here = environments.find(({ id }) => id === props.env);
   const shown = here ?? environments.find(({ id }) => id === visited) ?? environments[0];
   useHotkeys([['mod+K', find.toggle]], []);
-  useHotkeys([['Escape', menu.close]]);
+  // The browser closes what is open by the same key.
+  useHotkeys([['Escape', menu.close, { preventDefault: false }]]);
   const area = areaOf(location, props.env);
   return (
     <div className="shell">
@@ -74,7 +74,7 @@ export function Shell(props: { session: Session; env: string | null; children: R
           ) : (
             <span className="find" />
           )}
-          <div className="bar-slot" ref={setSlot} />
+          <BarSlot />
         </header>
         <Away />
         <main id="main" className="page" tabIndex={-1}>
@@ -84,11 +84,9 @@ export function Shell(props: { session: Session; env: string | null; children: R
                 Anybody who reaches this service can be anybody in this environment: it takes unsigned tokens.
               </Alert>
             ) : null}
-            <BarSlot value={slot}>
-              <Boundary key={location}>
-                <Suspense fallback={<Loading what="the page" />}>{props.children}</Suspense>
-              </Boundary>
-            </BarSlot>
+            <Boundary key={location}>
+              <Suspense fallback={<Loading what="the page" />}>{props.children}</Suspense>
+            </Boundary>
           </div>
         </main>
       </div>

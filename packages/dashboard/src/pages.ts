@@ -22,9 +22,9 @@ export async function prepareDashboard(): Promise<void> {
 export const dashboardApp = {
   path,
   /** @param asked the path of the address, at or below `path`. */
-  answer: async (asked: string, acceptEncoding: string): Promise<Answer> => {
+  answer: async (asked: string, acceptEncoding: string, query: string): Promise<Answer> => {
     const files = await load();
-    if (!asked.startsWith(assetPath)) return page(files, asked);
+    if (!asked.startsWith(assetPath)) return page(files, asked, query === '' ? firstOf(files, asked) : []);
     const name = asked.slice(assetPath.length);
     return answerWith(name, files.get(name), acceptEncoding);
   },
@@ -62,7 +62,15 @@ function scriptsOf(files: Files, entry: string, asked: string): Set<string> {
   return scripts;
 }
 
-function page(files: Files, asked: string): Answer {
+/** What the page at an address asks for at first, as far as the bundle says so. */
+function firstOf(files: Files, asked: string): string[] {
+  const [env, ...rest] = asked.slice(path.length + 1).split('/');
+  const first = JSON.parse(files.get('first.json')!.bodies.identity.toString()) as Record<string, string[]>;
+  const calls = first[rest.map((part) => `/${part}`).join('')] ?? [];
+  return /^\w+$/.test(env!) ? calls.map((address) => `${address}env=${env}`) : [];
+}
+
+function page(files: Files, asked: string, first: string[]): Answer {
   const nonce = randomBytes(16).toString('base64');
   const names = [...files.keys()];
   const named = (pattern: RegExp): string[] => names.filter((name) => pattern.test(name));
@@ -76,6 +84,11 @@ function page(files: Files, asked: string): Answer {
     .join('');
   const styles = named(/^main-.*\.css$/)
     .map((name) => `<link rel="stylesheet" href="${assetPath}${name}">`)
+    .join('');
+  const calls = ['/v1/session', ...first]
+    .map(
+      (address) => `<link rel="preload" as="fetch" href="${address.replaceAll('&', '&amp;')}" crossorigin>`,
+    )
     .join('');
   return {
     status: 200,
@@ -99,7 +112,7 @@ function page(files: Files, asked: string): Answer {
 <title>Parley</title>
 <link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}">
 ${styles}${scripts}${fonts}
-<link rel="preload" as="fetch" href="/v1/session" crossorigin>
+${calls}
 <script type="module" src="${assetPath}${script}" nonce="${nonce}"></script>
 </head>
 <body>

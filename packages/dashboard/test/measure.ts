@@ -15,12 +15,13 @@ const slowdown = 4;
 const rounds = 5;
 const parts = process.argv.slice(2);
 
-/** Milliseconds of CPU that a process's main thread has used: other work on the machine does not count. */
+/** Milliseconds of CPU that a process's main thread has used: other work on the machine does not count. 0: it has ended. */
 function mainThreadMs(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/task/${pid}/stat`, 'utf8');
-  const [user, system] = stat.slice(stat.lastIndexOf(')')).split(' ').slice(12, 14).map(Number);
-  // A tick is 10 ms.
-  return (user! + system!) * 10;
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+  } catch {
+    return 0;
+  }
 }
 
 const service = await startService();
@@ -86,10 +87,12 @@ try {
         // A task that was running when it appeared still holds up the first key.
         runs[kind].push(Math.max(at, ...seen.tasks.filter((end) => end < at + 200)));
         runs.shift.push(seen.shift);
-        if (kind === 'cold')
-          runs.paint.push(
-            await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]!.startTime),
+        if (kind === 'cold') {
+          const paint = await page.waitForFunction(
+            () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime,
           );
+          runs.paint.push((await paint.jsonValue())!);
+        }
       }
     const figure = (of: number[]): string => String(Math.round(median(of))).padStart(11);
     console.log(

@@ -60,6 +60,29 @@ describe('every page', () => {
       assert.deepEqual(problems.splice(0), []);
     });
 
+  it('docs/dashboard#rules-for-every-page: menus work by keys alone, and give the focus back', async () => {
+    const { page, problems } = watched;
+    await page.goto(`${service.url}/dashboard/env_dev/users`);
+    await page.setViewportSize(desktop);
+    const focused = (): Promise<string> => page.evaluate(() => document.activeElement!.textContent);
+    const button = page.getByRole('button', { name: /^owner/i });
+    await button.focus();
+    await page.keyboard.press('Enter');
+    await page.locator('[role=menuitem]:focus', { hasText: 'Your account' }).waitFor();
+    assert.equal(await button.getAttribute('aria-expanded'), 'true');
+    await page.keyboard.press('ArrowUp');
+    assert.equal(await focused(), 'Sign out');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    assert.equal(await focused(), 'Light colours');
+    assert.deepEqual(await accessibilityProblems(page), []);
+    await page.keyboard.press('Escape');
+    await page.locator('button[aria-expanded=false]:focus').waitFor();
+    assert.match(await focused(), /^O/);
+    assert.equal(await page.getByRole('menuitem').count(), 0);
+    assert.deepEqual(problems.splice(0), []);
+  });
+
   it('what “Copy as curl” copies runs in a terminal: with a key, with the session, and a change', async () => {
     const { page, context } = watched;
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);

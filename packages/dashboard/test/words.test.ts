@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { noteServerDate, serverNow } from '../browser/api/clock.ts';
 import { browserName } from '../browser/ui/agent.ts';
+import { compact, percent, plain } from '../browser/ui/figures.ts';
 import { distance } from '../browser/ui/moments.ts';
 
 /** What the pages make of moments and of user agents. */
@@ -42,6 +43,18 @@ describe('relative times', () => {
     noteServerDate('no date');
     assert.equal(serverNow(), now + 60 * minute, 'an answer without a date changes nothing');
   });
+});
+
+it('numbers are written in English', () => {
+  assert.deepEqual(
+    [0, 7.126, 999, 1_000, 12_345.6, 1_234_567].map((value) => plain(value)),
+    ['0', '7.13', '999', '1,000', '12,345.6', '1,234,567'],
+  );
+  assert.deepEqual(
+    [0, 999, 1_000, 12_345, 999_940, 999_960, 2_500_000, 3e9].map((value) => compact(value)),
+    ['0', '999', '1K', '12.3K', '999.9K', '1M', '2.5M', '3B'],
+  );
+  assert.deepEqual([percent(0), percent(1 / 3), percent(1 / 3, 2)], ['0%', '33.3%', '33.33%']);
 });
 
 it('a browser is called by its name', () => {

@@ -31,7 +31,10 @@ export interface Bundled {
   metafile: Metafile;
 }
 
-export async function bundle(entryPoints: string[]): Promise<Bundled> {
-  const { outputFiles, metafile } = await build({ ...options, entryPoints });
-  return { files: new Map(outputFiles.map(({ path, contents }) => [basename(path), contents])), metafile };
+export async function bundle(entryPoints: string[], more: BuildOptions = {}): Promise<Bundled> {
+  const { outputFiles, metafile } = await build({ ...options, ...more, entryPoints });
+  return {
+    files: new Map(outputFiles!.map(({ path, contents }) => [basename(path), contents])),
+    metafile: metafile!,
+  };
 }

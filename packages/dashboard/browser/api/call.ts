@@ -1,11 +1,11 @@
-import type { Input, OperationName, Output } from '@parley/protocol';
+import type { Input, Output } from '@parley/protocol';
+import { addressOf, prepare } from './address.ts';
+import type { CallName } from './address.ts';
 import { noteAnswer } from './away.ts';
 import { noteServerDate } from './clock.ts';
 import { routes } from './generated/routes.ts';
 
 /** One way to call the service: the operation table, with the session's cookie. */
-
-export type CallName = keyof typeof routes & OperationName;
 
 /** An answer of the service that says no. */
 export class ApiFailure extends Error {
@@ -33,42 +33,6 @@ interface ErrorFields {
   retryAfterMs: number;
 }
 
-interface Route {
-  method: string;
-  path: string;
-  params: readonly string[];
-  query: readonly string[];
-  body: boolean;
-  /** A secret key may call it too. */
-  key: boolean;
-}
-
-interface Prepared {
-  method: string;
-  path: string;
-  body: string | undefined;
-}
-
-function prepare(name: CallName, input: Record<string, unknown>): Prepared {
-  const route: Route = routes[name];
-  const query = new URLSearchParams();
-  const body: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(input)) {
-    if (value === undefined || route.params.includes(key)) continue;
-    if (route.query.includes(key)) query.set(key, String(value));
-    else body[key] = value;
-  }
-  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, key: string) =>
-    encodeURIComponent(String(input[key])),
-  );
-  const search = query.toString();
-  return {
-    method: route.method,
-    path: search === '' ? path : `${path}?${search}`,
-    body: route.body ? JSON.stringify(body) : undefined,
-  };
-}
-
 /** @param env the environment that the call concerns; null: none. */
 export async function call<N extends CallName>(
   name: N,
@@ -76,15 +40,18 @@ export async function call<N extends CallName>(
   env: string | null,
   signal?: AbortSignal,
 ): Promise<Output<N>> {
-  const { method, path, body } = prepare(name, input as Record<string, unknown>);
+  const given = input as Record<string, unknown>;
+  const { method, path, body } = prepare(name, given);
+  // By its address alone, so that an answer that the page's head has asked for is found.
+  const get = method === 'GET';
   let response: Response;
   try {
-    response = await fetch(path, {
+    response = await fetch(get ? addressOf(name, given, env) : path, {
       method,
       credentials: 'same-origin',
       headers: {
         ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-        ...(env === null ? {} : { 'Chat-Env': env }),
+        ...(env === null || get ? {} : { 'Chat-Env': env }),
       },
       ...(body === undefined ? {} : { body }),
       ...(signal ? { signal } : {}),
@@ -100,12 +67,6 @@ export async function call<N extends CallName>(
   const answer = (await response.json().catch(() => ({}))) as { error?: Partial<ErrorFields> };
   if (!response.ok) throw new ApiFailure(response.status, answer.error ?? {});
   return answer as Output<N>;
-}
-
-/** Where a GET is, for a link that the browser follows itself. */
-export function addressOf(name: CallName, input: Record<string, unknown>, env: string | null): string {
-  const { path } = prepare(name, input);
-  return env === null ? path : `${path}${path.includes('?') ? '&' : '?'}env=${encodeURIComponent(env)}`;
 }
 
 /** The same call for a terminal: with a secret key where it may, else with the session. */

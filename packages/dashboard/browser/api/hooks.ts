@@ -1,8 +1,16 @@
-import { queryOptions, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import {
+  infiniteQueryOptions,
+  queryOptions,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
 import type { Input, Output } from '@parley/protocol';
 import { useParams } from 'wouter';
+import type { CallName } from './address.ts';
 import { call } from './call.ts';
-import type { ApiFailure, CallName } from './call.ts';
+import type { ApiFailure } from './call.ts';
 import { withFreshSignIn } from './reauth.tsx';
 import { shownError } from './session.ts';
 
@@ -49,10 +57,8 @@ export function useRows<N extends CallName>(name: N, input: Input<N>, options: C
 type Paged = { data: readonly unknown[]; nextCursor: string | null };
 type ItemOf<O> = O extends { data: readonly (infer I)[] } ? I : never;
 
-/** A list by cursor, one page after the other. */
-export function usePages<N extends CallName>(name: N, input: Input<N>, options: CallOptions = {}) {
-  const env = useEnv();
-  const query = useInfiniteQuery({
+export const pagesQuery = <N extends CallName>(name: N, input: Input<N>, env: string | null) =>
+  infiniteQueryOptions({
     queryKey: [...keyOf(env, name, input), 'pages'],
     queryFn: ({ signal, pageParam }) =>
       call(
@@ -62,7 +68,14 @@ export function usePages<N extends CallName>(name: N, input: Input<N>, options: 
         signal,
       ) as Promise<Paged & Output<N>>,
     initialPageParam: null as string | null,
-    getNextPageParam: (last) => last.nextCursor,
+    getNextPageParam: (last: Paged) => last.nextCursor,
+  });
+
+/** A list by cursor, one page after the other. */
+export function usePages<N extends CallName>(name: N, input: Input<N>, options: CallOptions = {}) {
+  const env = useEnv();
+  const query = useInfiniteQuery({
+    ...pagesQuery(name, input, env),
     enabled: options.enabled ?? true,
     ...(options.everyMs === undefined ? {} : { refetchInterval: options.everyMs }),
   });

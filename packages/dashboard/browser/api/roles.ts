@@ -1,6 +1,6 @@
 import { useEnv } from './hooks.ts';
 import { routes } from './generated/routes.ts';
-import type { CallName } from './call.ts';
+import type { CallName } from './address.ts';
 import type { Session } from './session.ts';
 import { useSession } from './session.ts';
 

@@ -2,7 +2,7 @@ import { Alert, Anchor, Group, SimpleGrid, Table, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { AnalyticsReport } from '@parley/protocol';
-import { addressOf } from '../api/call.ts';
+import { addressOf } from '../api/address.ts';
 import { useCall, useEnv } from '../api/hooks.ts';
 import { Lines } from '../ui/chart.tsx';
 import type { ChartLine } from '../ui/chart.tsx';
@@ -11,7 +11,7 @@ import { List, rows } from '../ui/list.tsx';
 import { Numbers } from '../ui/numbers.tsx';
 import type { Figure } from '../ui/numbers.tsx';
 import { Page, Section } from '../ui/page.tsx';
-import { compact } from '../ui/readings.tsx';
+import { compact, percent, plain } from '../ui/figures.ts';
 import { rangeInput, RangeChoice } from '../ui/range.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { dayOrHour, Time } from '../ui/time.tsx';
@@ -100,44 +100,40 @@ export default function Analytics(): ReactNode {
   );
 }
 
-const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
-const short = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
-
 /** Where there is nothing to count. */
 const none = '–';
 
 const figures = ({ totals, plan }: AnalyticsReport): Figure[] => [
-  { label: 'Messages', value: compact.format(totals.messages) },
+  { label: 'Messages', value: compact(totals.messages) },
   {
     label: 'Active users',
-    value: compact.format(totals.activeUsers),
+    value: compact(totals.activeUsers),
     note: 'sent, read, connected or joined a call',
   },
-  { label: 'New users', value: compact.format(totals.newUsers) },
+  { label: 'New users', value: compact(totals.newUsers) },
   {
     label: 'Active this month',
-    value: compact.format(totals.mauThisMonth),
-    note:
-      plan.mauLimit === null ? 'no limit' : `of ${compact.format(plan.mauLimit)} on the plan ${plan.name}`,
+    value: compact(totals.mauThisMonth),
+    note: plan.mauLimit === null ? 'no limit' : `of ${compact(plan.mauLimit)} on the plan ${plan.name}`,
   },
-  { label: 'Most connections at once', value: compact.format(totals.peakConnections) },
+  { label: 'Most connections at once', value: compact(totals.peakConnections) },
   {
     label: 'Webhook attempts that worked',
-    value: totals.webhookDeliveries === 0 ? none : percent.format(totals.webhookSuccessRate),
+    value: totals.webhookDeliveries === 0 ? none : percent(totals.webhookSuccessRate),
     note: totals.webhookDeliveries === 0 ? 'no attempts in this range' : undefined,
   },
   {
     label: 'Until the ack',
-    value: totals.avgAckMs === 0 ? none : `${short.format(totals.avgAckMs)} ms`,
+    value: totals.avgAckMs === 0 ? none : `${plain(totals.avgAckMs)} ms`,
     note: totals.avgAckMs === 0 ? 'nothing was sent on a socket' : 'mean, on the socket',
   },
   {
     label: 'Call minutes',
-    value: compact.format(totals.callMinutes),
+    value: compact(totals.callMinutes),
     note:
       totals.calls === 0
         ? 'no calls in this range'
-        : `${totals.calls} calls, ${percent.format(totals.callAnswerRate)} answered`,
+        : `${totals.calls} calls, ${percent(totals.callAnswerRate)} answered`,
   },
 ];
 
@@ -148,7 +144,7 @@ function Report({ report }: { report: AnalyticsReport }): ReactNode {
     <>
       {report.filling ? (
         <Alert color="blue" variant="light" role="status">
-          What was there before is still being counted: {percent.format(report.filling.progress)} done.
+          What was there before is still being counted: {percent(report.filling.progress)} done.
         </Alert>
       ) : null}
       <Numbers label="Totals" of={figures(report)} />
@@ -189,7 +185,7 @@ function Heatmap({ of }: { of: number[][] }): ReactNode {
                     title={`${day}, ${hour}:00: ${count} messages`}
                     className={`heat-${Math.ceil((count / most) * 4)}`}
                   >
-                    {count === 0 ? '' : compact.format(count)}
+                    {count === 0 ? '' : compact(count)}
                   </Table.Td>
                 ))}
               </Table.Tr>

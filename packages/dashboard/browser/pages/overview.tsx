@@ -8,7 +8,7 @@ import { useEnvironment } from '../api/roles.ts';
 import { MirroredBars } from '../ui/chart.tsx';
 import { Numbers } from '../ui/numbers.tsx';
 import { Page, Section } from '../ui/page.tsx';
-import { plain } from '../ui/readings.tsx';
+import { percent, plain } from '../ui/figures.ts';
 import { Failed, Loading } from '../ui/states.tsx';
 import { clock, Time } from '../ui/time.tsx';
 import { needsOf, sentenceOf } from './needs.ts';
@@ -47,8 +47,6 @@ export default function Overview(): ReactNode {
   );
 }
 
-const perSecond = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
-const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 2 });
 const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
 
 function Now(props: {
@@ -76,20 +74,20 @@ function Now(props: {
           {
             label: 'Messages per second',
             href: `/${env}/analytics`,
-            value: perSecond.format(overview.messagesPerSecond),
+            value: plain(overview.messagesPerSecond, 1),
             note:
               peak.messages === 0
                 ? 'none in the last hour'
-                : `most: ${plain.format(peak.messages)} a minute at ${clock(peak.t)}`,
+                : `most: ${plain(peak.messages)} a minute at ${clock(peak.t)}`,
           },
           {
             label: 'Failed requests',
             href: `/${env}/logs?status=error`,
-            value: requests === 0 ? '–' : percent.format(errors / requests),
+            value: requests === 0 ? '–' : percent(errors / requests, 2),
             note:
               requests === 0
                 ? 'no requests in the last hour'
-                : `${plain.format(errors)} of ${plain.format(requests)} in the last hour`,
+                : `${plain(errors)} of ${plain(requests)} in the last hour`,
           },
           {
             label: 'Webhooks',

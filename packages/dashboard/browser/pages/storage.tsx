@@ -10,7 +10,7 @@ import { ConfirmButton } from '../ui/confirm.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Numbers } from '../ui/numbers.tsx';
 import { Page, Section } from '../ui/page.tsx';
-import { compact, plain } from '../ui/readings.tsx';
+import { compact, plain } from '../ui/figures.ts';
 import { Failed, Loading } from '../ui/states.tsx';
 import { Tag } from '../ui/tag.tsx';
 import { Time } from '../ui/time.tsx';
@@ -97,9 +97,9 @@ function Ways({ storage }: { storage: StorageRecord }): ReactNode {
         {copy === null ? null : (
           <div>
             <div className="progress-head" role="status">
-              <b>{plain.format(Math.floor(copy.percent))} %</b>
+              <b>{plain(Math.floor(copy.percent))} %</b>
               <span>
-                {plain.format(copy.done)} of {plain.format(copy.total)} records, oldest first
+                {plain(copy.done)} of {plain(copy.total)} records, oldest first
               </span>
               <span>{leftOf(copy.secondsLeft)}</span>
             </div>
@@ -122,8 +122,8 @@ function Ways({ storage }: { storage: StorageRecord }): ReactNode {
 }
 
 function wayOf({ sink, mode }: StorageRecord): string {
-  if (sink.copy) return `${compact.format(sink.copy.rowsPerSecond)} records a second`;
-  return mode === 'managed' ? 'nothing is sent' : `${plain.format(Math.round(sink.lagSeconds))} s behind`;
+  if (sink.copy) return `${compact(sink.copy.rowsPerSecond)} records a second`;
+  return mode === 'managed' ? 'nothing is sent' : `${plain(Math.round(sink.lagSeconds))} s behind`;
 }
 
 function leftOf(seconds: number | null): string {

@@ -5,7 +5,8 @@ import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { TraceLine } from '@parley/protocol';
 import type { ApiFailure } from '../api/call.ts';
-import { addressOf, lines } from '../api/call.ts';
+import { addressOf } from '../api/address.ts';
+import { lines } from '../api/call.ts';
 import { useEnv } from '../api/hooks.ts';
 import { useNames } from '../api/names.ts';
 import { FilterBar, FilterText, useFilter } from '../ui/filter.tsx';
@@ -13,7 +14,7 @@ import { Icon } from '../ui/icon.tsx';
 import { List, rows } from '../ui/list.tsx';
 import { Numbers } from '../ui/numbers.tsx';
 import { Page } from '../ui/page.tsx';
-import { plain } from '../ui/readings.tsx';
+import { plain } from '../ui/figures.ts';
 import { Empty, Failed } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 
@@ -145,7 +146,7 @@ function Totals({ of, name }: { of: Numbered[]; name: string }): ReactNode {
     of.filter(({ direction }) => direction === way),
   );
   const bytes = (some: Numbered[]): string =>
-    `${plain.format(some.reduce((sum, line) => sum + (line.bytes ?? 0), 0))} bytes`;
+    `${plain(some.reduce((sum, line) => sum + (line.bytes ?? 0), 0))} bytes`;
   const errors = of.filter(({ t, code }) => t === 'error' || (t !== 'close' && code !== undefined)).length;
   return (
     <Numbers

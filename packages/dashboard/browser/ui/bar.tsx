@@ -1,13 +1,10 @@
-import { createContext, useContext } from 'react';
 import type { ReactNode } from 'react';
 import { createPortal } from 'react-dom';
 
-/** A place in the bar above the page, for what a page puts there. */
-const Slot = createContext<HTMLElement | null>(null);
+/** A place in the bar above the page, for what a page puts there. It is there before the first page, which so is drawn once. */
+const slot = document.createElement('div');
+slot.className = 'bar-slot';
 
-export const BarSlot = Slot.Provider;
+export const BarSlot = (): ReactNode => <div ref={(place) => place?.append(slot)} />;
 
-export function InBar({ children }: { children: ReactNode }): ReactNode {
-  const slot = useContext(Slot);
-  return slot ? createPortal(children, slot) : null;
-}
+export const InBar = ({ children }: { children: ReactNode }): ReactNode => createPortal(children, slot);

@@ -1,7 +1,8 @@
 import { Group, Text } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
 import type { ReactNode } from 'react';
-import { compact, plain, roundUp, useReading, Values } from './readings.tsx';
+import { compact, plain } from './figures.ts';
+import { roundUp, useReading, Values } from './readings.tsx';
 import type { Series } from './readings.tsx';
 
 /** Charts over time, drawn as SVG: lines, and bars in two directions. */
@@ -64,7 +65,7 @@ function Frame<T extends { t: string }>(
           {series.map((one) => (
             <Text key={one.label} size="sm" className={`key key-${one.tone}`}>
               {one.label}
-              {chosen ? `: ${plain.format(one.value(chosen))}` : ''}
+              {chosen ? `: ${plain(one.value(chosen))}` : ''}
             </Text>
           ))}
           <Text size="sm" c="dimmed" aria-live="polite">
@@ -117,7 +118,7 @@ const Level = (props: { y: number; value: number; width: number; axis?: boolean 
       y2={props.y}
     />
     <text className="tick" x={left - 6} y={props.y + 4} textAnchor="end">
-      {compact.format(props.value)}
+      {compact(props.value)}
     </text>
   </>
 );

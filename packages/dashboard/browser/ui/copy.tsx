@@ -6,7 +6,7 @@ import type { LucideIcon } from 'lucide-react/types';
 import { useEffect, useState } from 'react';
 import type { ReactNode } from 'react';
 import { asCurl } from '../api/call.ts';
-import type { CallName } from '../api/call.ts';
+import type { CallName } from '../api/address.ts';
 import { useEnv } from '../api/hooks.ts';
 import { Icon } from './icon.tsx';
 

@@ -1,12 +1,8 @@
-import { Menu, UnstyledButton } from '@mantine/core';
-import CheckIcon from 'lucide-react/icons/check';
-import PlusIcon from 'lucide-react/icons/plus';
 import UpDownIcon from 'lucide-react/icons/chevrons-up-down';
-import { Fragment } from 'react';
 import type { ReactNode } from 'react';
-import { Link } from 'wouter';
 import type { Session } from '../api/session.ts';
 import { Icon } from './icon.tsx';
+import { Menu, MenuLink } from './menu.tsx';
 
 type Organization = Session['organizations'][number];
 export type Environment = Organization['environments'][number];
@@ -24,9 +20,10 @@ export function EnvironmentMenu(props: {
   const { current, organizations } = props;
   const mayCreate = organizations.some((org) => org.role !== 'viewer');
   return (
-    <Menu position="bottom-start" width={260} withinPortal>
-      <Menu.Target>
-        <UnstyledButton className="env-button">
+    <Menu
+      className="env-button"
+      button={
+        <>
           <span className="avatar avatar-env" aria-hidden>
             {(current?.name[0] ?? '·').toUpperCase()}
           </span>
@@ -40,36 +37,27 @@ export function EnvironmentMenu(props: {
             ) : null}
           </span>
           <Icon of={UpDownIcon} />
-        </UnstyledButton>
-      </Menu.Target>
-      <Menu.Dropdown mah="70vh" style={{ overflowY: 'auto' }}>
-        {organizations.map((org) => (
-          <Fragment key={org.id}>
-            <Menu.Label>{org.name}</Menu.Label>
-            {org.environments.map((env) => (
-              <Menu.Item
-                key={env.id}
-                component={Link}
-                href={`/${env.id}`}
-                rightSection={env.id === current?.id ? <Icon of={CheckIcon} /> : null}
-              >
-                {env.name}
-                <span className="env-kind" data-kind={env.kind}>
-                  {kindOf(env)}
-                </span>
-              </Menu.Item>
-            ))}
-          </Fragment>
-        ))}
-        {mayCreate ? (
-          <>
-            <Menu.Divider />
-            <Menu.Item component={Link} href="/new-environment" leftSection={<Icon of={PlusIcon} />}>
-              New environment
-            </Menu.Item>
-          </>
-        ) : null}
-      </Menu.Dropdown>
+        </>
+      }
+    >
+      {organizations.map((org) => (
+        <div key={org.id} role="group" aria-label={org.name}>
+          <small aria-hidden>{org.name}</small>
+          {org.environments.map((env) => (
+            <MenuLink key={env.id} href={`/${env.id}`} chosen={env.id === current?.id}>
+              {env.name}
+              <span className="env-kind" data-kind={env.kind}>
+                {kindOf(env)}
+              </span>
+            </MenuLink>
+          ))}
+        </div>
+      ))}
+      {mayCreate ? (
+        <div role="group">
+          <MenuLink href="/new-environment">New environment</MenuLink>
+        </div>
+      ) : null}
     </Menu>
   );
 }

@@ -1,12 +1,8 @@
-import { once } from './once.ts';
-
-const relative = once(() => new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' }));
-
-const units: [Intl.RelativeTimeFormatUnit, number][] = [
+const units: [name: string, seconds: number][] = [
   ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-  ['second', 1],
+  ['hr.', 3_600],
+  ['min.', 60],
+  ['sec.', 1],
 ];
 
 const soonMs = 60_000;
@@ -18,5 +14,9 @@ const soonMs = 60_000;
 export function distance(at: number, now: number): string {
   const seconds = Math.round((at - now > 0 && at - now < soonMs ? 0 : at - now) / 1_000);
   const [unit, size] = units.find(([, s]) => Math.abs(seconds) >= s) ?? units.at(-1)!;
-  return relative().format(Math.trunc(seconds / size), unit);
+  const count = Math.trunc(seconds / size);
+  if (count === 0) return 'now';
+  if (unit === 'day' && Math.abs(count) === 1) return count < 0 ? 'yesterday' : 'tomorrow';
+  const many = `${Math.abs(count)} ${unit === 'day' ? 'days' : unit}`;
+  return count < 0 ? `${many} ago` : `in ${many}`;
 }

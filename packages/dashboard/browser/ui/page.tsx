@@ -3,7 +3,7 @@ import { useIsFetching, useQueryClient } from '@tanstack/react-query';
 import type { QueryFilters } from '@tanstack/react-query';
 import { useEffect, useLayoutEffect, useState } from 'react';
 import type { ReactNode } from 'react';
-import type { CallName } from '../api/call.ts';
+import type { CallName } from '../api/address.ts';
 import { InBar } from './bar.tsx';
 import { CurlButton } from './copy.tsx';
 import { Loading } from './states.tsx';
@@ -63,11 +63,10 @@ const slowMs = 1_500;
 function useSettled(): boolean {
   const client = useQueryClient();
   const asking = useIsFetching(firstTime);
-  const [settled, setSettled] = useState(false);
-  // All of it may have come before the page.
-  useLayoutEffect(() => {
-    if (client.getQueryCache().findAll(firstTime).length === 0) setSettled(true);
-  }, [client]);
+  const here = (): boolean => client.getQueryCache().findAll(firstTime).length === 0;
+  // All of it may have come before the page; its parts may ask for more as they are drawn.
+  const [settled, setSettled] = useState(here);
+  useLayoutEffect(() => setSettled(here()), [client]);
   // What comes may ask for more, such as names of people: that has begun once all effects have run.
   useEffect(() => {
     const timer = setTimeout(() => {

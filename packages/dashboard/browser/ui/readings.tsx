@@ -1,6 +1,7 @@
 import { Table } from '@mantine/core';
 import { useState } from 'react';
 import type { KeyboardEvent, ReactNode } from 'react';
+import { plain } from './figures.ts';
 
 /** What all charts have in common: one step is read by pointer or arrow keys, and all numbers stand in a table. */
 
@@ -9,9 +10,6 @@ export function roundUp(highest: number): number {
   const unit = 10 ** Math.floor(Math.log10(Math.max(highest, 1)));
   return ([1, 2, 5, 10].find((step) => step * unit >= highest) ?? 10) * unit;
 }
-
-export const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
-export const plain = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
 
 export interface Series<T> {
   label: string;
@@ -66,7 +64,7 @@ export const Values = <T extends { t: string }>(props: {
                 <Table.Tr key={row.t}>
                   <Table.Td>{props.step(row.t)}</Table.Td>
                   {props.series.map((series) => (
-                    <Table.Td key={series.label}>{plain.format(series.value(row))}</Table.Td>
+                    <Table.Td key={series.label}>{plain(series.value(row))}</Table.Td>
                   ))}
                 </Table.Tr>
               ))}

@@ -73,6 +73,7 @@ export interface WebApp {
   answer(
     path: string,
     acceptEncoding: string,
+    query: string,
   ): Promise<{ status: number; headers: Record<string, string>; body: Buffer | string }>;
 }
 

@@ -299,8 +299,9 @@ export function createRest(options: RestOptions): FastifyInstance {
     const config = { operation: 'page', plane: 'control', quiet: true } as const;
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       await anonymous(request, reply);
-      const asked = request.url.split('?', 1)[0]!;
-      const { status, headers, body } = await answer(asked, String(request.headers['accept-encoding'] ?? ''));
+      const [asked, query = ''] = request.url.split('?', 2) as [string, string?];
+      const accepted = String(request.headers['accept-encoding'] ?? '');
+      const { status, headers, body } = await answer(asked, accepted, query);
       reply.headers(headers);
       if (headers['etag'] !== undefined && request.headers['if-none-match'] === headers['etag'])
         return reply.code(304).removeHeader('content-encoding').send();
