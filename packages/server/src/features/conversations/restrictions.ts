@@ -17,7 +17,6 @@ import { removeFromGroup } from './members.ts';
 import { findMembers } from './sql/members.ts';
 import * as sql from './sql/restrictions.ts';
 import type { RestrictionPlace } from './sql/restrictions.ts';
-import { afterWriters } from '../writers.ts';
 
 /** restrictions.md: bans and silences. */
 
@@ -142,15 +141,7 @@ export async function listOfUser(
   );
 }
 
-/** restrictions#race: the answer comes once nothing is being committed that did not see it. */
-export async function silenceUser(ctx: Context, input: Input<'users.silence'>): Promise<Restriction> {
-  const done = await silenceInside(ctx, input);
-  await afterWriters(ctx);
-  return done;
-}
-
-/** For those who wait for writers themselves, once it is committed. */
-export const silenceInside = (ctx: Context, input: Input<'users.silence'>): Promise<Restriction> =>
+export const silenceUser = (ctx: Context, input: Input<'users.silence'>): Promise<Restriction> =>
   ctx.db.tx(async (tx) => {
     const { no, id } = await existingUser(ctx, tx, input.userId);
     const [until, reason] = [untilOf(input), input.reason ?? null];

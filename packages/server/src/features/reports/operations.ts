@@ -16,7 +16,7 @@ import type { Located } from '../messages/operations.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { coldAt } from '../sql/message-reader.ts';
 import { moment } from '../time.ts';
-import { deactivateInside } from '../users/operations.ts';
+import { deactivate } from '../users/operations.ts';
 import { sharesConversation } from '../users/sharing.ts';
 import { findUser } from '../users/sql.ts';
 import { file, targetData } from './file.ts';
@@ -24,7 +24,6 @@ import type { Filing } from './file.ts';
 import { openSnapshots } from './snapshot.ts';
 import * as sql from './sql.ts';
 import type { Case, CaseRow } from './sql.ts';
-import { afterWriters } from '../writers.ts';
 
 /** Reports and the review queue (reports.md). */
 
@@ -156,10 +155,7 @@ export async function update(ctx: Context, input: Input<'reports.update'>): Prom
   check(found, input);
   // A message may be in the customer's database, which is asked before anything is locked.
   const message = input.actions?.includes('delete_message') ? await locate(ctx, found.messageId!) : null;
-  const decision = await ctx.db.tx((tx) => decide(ctx, tx, found, input, message));
-  if (decision.actions.some((action) => action === 'silence' || action === 'deactivate'))
-    await afterWriters(ctx);
-  return decision;
+  return ctx.db.tx((tx) => decide(ctx, tx, found, input, message));
 }
 
 /** Which actions fit, before anything is done. */
@@ -199,8 +195,8 @@ async function decide(
   if (found.user !== null && actions.length > 0) await sql.lockUser(tx, env.no, found.user);
   // Before calls, which a silence or a deactivation ends for the user.
   if (actions.includes('ban') || message) await lockConversationByNo(tx, env.no, found.target);
-  if (actions.includes('silence')) await restrictions.silenceInside(inside, user);
-  if (actions.includes('deactivate')) await deactivateInside(inside, user);
+  if (actions.includes('silence')) await restrictions.silenceUser(inside, user);
+  if (actions.includes('deactivate')) await deactivate(inside, user);
   if (actions.includes('ban'))
     await restrictions.set(inside, { ...user, conversationId: found.conversationId!, kind: 'ban' });
   if (message) await deleteMessage(inside, tx, found, message);

@@ -9,7 +9,6 @@ import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { moment } from '../time.ts';
 import { sharedOf, sharesConversation } from './sharing.ts';
 import * as sql from './sql.ts';
-import { afterWriters } from '../writers.ts';
 
 /** Erased ids are stored as a keyed hash, never in clear. */
 export const subjectOf = (vault: Vault, env: number, id: string): Buffer => vault.mac(`user ${env} ${id}`);
@@ -116,15 +115,7 @@ async function listByName(
 const isNamePlace = (value: unknown): value is [string, string] =>
   Array.isArray(value) && value.length === 2 && typeof value[0] === 'string' && isString(value[1]);
 
-/** users#deactivate: the answer comes once nothing of the user is being committed any more. */
 export async function deactivate(ctx: Context, input: Input<'users.deactivate'>) {
-  const user = await deactivateInside(ctx, input);
-  await afterWriters(ctx);
-  return user;
-}
-
-/** For those who wait for writers themselves, once it is committed. */
-export async function deactivateInside(ctx: Context, input: Input<'users.deactivate'>) {
   return ctx.db.tx(async (tx) => {
     const before = await sql.findUser(tx, ctx.env.no, input.userId);
     const until = input.until === undefined ? null : moment('until', input.until);
