@@ -125,6 +125,15 @@ describe('calls of the kit', () => {
     await page.context().close();
   });
 
+  it('who declines here is not told that another device did', async () => {
+    const { page } = await visit(browser, { url: 'http://kit.test', token: '' }, { entry: 'calls.tsx' });
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Decline' }).click();
+    await page.getByRole('alertdialog').waitFor({ state: 'detached' });
+    assert.equal(await page.locator('.parley-incoming').count(), 0);
+    assert.equal(await page.locator('.parley-announcer').innerText(), '');
+    await page.context().close();
+  });
+
   it('the card stands where the page wants, with its buttons; the stage has a small window, its controls at any side, and says what is weak', async () => {
     const { page, problems } = await visit(
       browser,

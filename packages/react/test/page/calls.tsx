@@ -105,7 +105,7 @@ const call = {
   get: snapshot.get,
   subscribe: snapshot.subscribe,
   accept: note('accept', () => change({ state: 'connected', call: answered })),
-  decline: note('decline'),
+  decline: note('decline', () => change({ state: 'ended', endedHere: 'declined_elsewhere' })),
   leave: note('leave', () => change({ state: 'ended' })),
   mute: note('mute', () => me({ audioMuted: true })),
   unmute: note('unmute', () => me({ audioMuted: false })),
