@@ -94,7 +94,7 @@ describe('calls of the kit', () => {
   it('one joins from the head of the thread; what cannot be had says so', async () => {
     const { page, problems } = await visit(
       browser,
-      { url: 'http://kit.test', token: '' },
+      { url: 'http://kit.test', token: '', head: true },
       { entry: 'calls.tsx' },
     );
     await page.getByRole('alertdialog').waitFor();
