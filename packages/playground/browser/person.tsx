@@ -2,7 +2,7 @@ import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { ParleyProvider, ThreadHeader, useConversationItem } from '@parley/react';
 import type { ThreadHeaderProps } from '@parley/react';
-import { CallsProvider, CallStage, IncomingCall, useCall, useCalls } from '@parley/react/calls';
+import { CallsProvider, CallStage, IncomingCall, JoinCall, useCall, useCalls } from '@parley/react/calls';
 import { About } from './about.tsx';
 import { IconButton } from './controls.tsx';
 import { Icon } from './icons.tsx';
@@ -70,6 +70,7 @@ export function Head({ conversationId, onLeft, ...props }: ThreadHeaderProps & {
         actions={
           <>
             {props.actions}
+            <JoinCall conversationId={conversationId} />
             <IconButton icon="phone" label="Call" onPress={() => start('audio')} />
             <IconButton icon="camera" label="Call with video" onPress={() => start('video')} />
             <IconButton

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { chromium } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { accessibilityProblems, flags } from '../../react/test/browser.ts';
 import { startMediaService } from '../../server/test/calls/media-service.ts';
 import { use } from '../../server/test/support/use.ts';
@@ -77,6 +78,31 @@ it('a call rings, is answered, shows both people and a screen large, and is list
   await about.getByText(/^Missed call by Ada/).waitFor();
   await about.getByText(/^Video call by Ada/).waitFor();
   for (const { page, problems } of [a, b]) {
+    assert.deepEqual(problems, []);
+    await page.context().close();
+  }
+});
+
+it('who declined the call of a group joins it later from the head of the thread', async () => {
+  const all = [await be('Fay'), await be('Gil'), await be('Hal')];
+  const [fay, gil, hal] = all.map(({ page }) => page) as [Page, Page, Page];
+  await newChat(fay, ['Gil', 'Hal']);
+  await fay.getByRole('button', { name: 'Call', exact: true }).click();
+  await gil.getByRole('alertdialog').getByRole('button', { name: 'Answer' }).click();
+  await gil.locator('.parley-call[data-state=connected]').waitFor();
+  await hal.getByRole('alertdialog').getByRole('button', { name: 'Decline' }).click();
+  await hal.locator('.parley-conversation', { hasText: 'Fay' }).first().click();
+  const join = hal.getByRole('button', { name: 'Join, 2 are in' });
+  await join.waitFor();
+  await shoot(all[2]!, 'call-join');
+  await join.click();
+  await hal.locator('.parley-call[data-state=connected] .parley-tile').nth(2).waitFor();
+  await gil.getByRole('button', { name: 'Leave the call' }).click();
+  await gil.locator('.parley-conversation', { hasText: 'Fay' }).first().click();
+  await gil.getByRole('button', { name: 'Join, 2 are in' }).waitFor();
+  for (const page of [fay, hal]) await page.getByRole('button', { name: 'Leave the call' }).click();
+  await gil.locator('.parley-join').waitFor({ state: 'detached' });
+  for (const { page, problems } of all) {
     assert.deepEqual(problems, []);
     await page.context().close();
   }

@@ -94,7 +94,7 @@ describe('calls of the kit', () => {
   it('one joins from the head of the thread; what cannot be had says so', async () => {
     const { page, problems } = await visit(
       browser,
-      { url: 'http://kit.test', token: '' },
+      { url: 'http://kit.test', token: '', head: true },
       { entry: 'calls.tsx' },
     );
     await page.getByRole('alertdialog').waitFor();
@@ -122,6 +122,15 @@ describe('calls of the kit', () => {
     const did = await page.evaluate(() => (globalThis as unknown as { kit: { did: string[] } }).kit.did);
     assert.deepEqual(did, ['join call_1', 'join call_1']);
     assert.deepEqual(problems, []);
+    await page.context().close();
+  });
+
+  it('who declines here is not told that another device did', async () => {
+    const { page } = await visit(browser, { url: 'http://kit.test', token: '' }, { entry: 'calls.tsx' });
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Decline' }).click();
+    await page.getByRole('alertdialog').waitFor({ state: 'detached' });
+    assert.equal(await page.locator('.parley-incoming').count(), 0);
+    assert.equal(await page.locator('.parley-announcer').innerText(), '');
     await page.context().close();
   });
 

@@ -114,6 +114,28 @@ describe('options of the kit', () => {
     assert.equal(await page.locator('.parley-connection').innerText(), '');
   });
 
+  it('messages#own-send: what a server writes for the reader reads nothing, and the line counts what came before it', async () => {
+    const other = await open({ more: 0 });
+    await other.locator('.parley-conversation', { hasText: 'Mei' }).waitFor();
+    await other.evaluate(() => {
+      interface Told {
+        arrive(id: string): void;
+        stories: Map<string, { unread?: number; lastRead?: number; line(seq: number): { senderId: string } }>;
+      }
+      const { story } = globalThis as unknown as { story: Told };
+      const one = story.stories.get('conv_mei')!;
+      const line = one.line.bind(one);
+      one.line = (seq) => ({ ...line(seq), senderId: seq === 2 ? 'nora' : 'mei' });
+      Object.assign(one, { unread: 2, lastRead: 0 });
+      for (let i = 0; i < 2; i++) story.arrive('conv_mei');
+    });
+    await other.locator('.parley-conversation', { hasText: 'Mei' }).click();
+    await other.locator('.parley-message').nth(2).waitFor();
+    await other.locator('.parley-new').waitFor();
+    assert.equal(await other.locator('.parley-new').innerText(), '2 new messages');
+    await other.context().close();
+  });
+
   it('first pages that are refused say so, and come when one asks again', async () => {
     const other = await open({ failingFirst: 'history_unavailable' });
     const list = other.getByRole('navigation');

@@ -1,5 +1,11 @@
 import { forwardRef, useEffect, useRef, useState } from 'react';
-import type { ComponentPropsWithoutRef, ForwardedRef, KeyboardEvent, ReactNode } from 'react';
+import type {
+  ComponentPropsWithoutRef,
+  ForwardedRef,
+  KeyboardEvent,
+  MutableRefObject,
+  ReactNode,
+} from 'react';
 import type { CallHandle, JoinOptions } from '@parley/client/calls';
 import { useParley } from '../hooks/context.ts';
 import { useName } from '../hooks/people.ts';
@@ -34,11 +40,13 @@ export const IncomingCall = forwardRef<HTMLDivElement, IncomingCallProps>(functi
   const { announcer } = useParley();
   const { endedBecause } = useCallStrings();
   const [gone, setGone] = useState<string | null>(null);
+  /** The call that was declined here: the service tells this device, too, that one of the user's did. */
+  const declined = useRef<string | null>(null);
   const frame = useFrame();
   // A card that goes because of another device, or because nobody answered, says so.
   useEffect(
     () => () => {
-      const why = call?.get().endedHere;
+      const why = call?.id === declined.current ? null : call?.get().endedHere;
       const word = why ? endedBecause[why] : undefined;
       if (!word) return;
       announcer.say(word);
@@ -51,7 +59,7 @@ export const IncomingCall = forwardRef<HTMLDivElement, IncomingCallProps>(functi
     const timer = setTimeout(() => setGone(null), goneMs);
     return () => clearTimeout(timer);
   }, [gone]);
-  if (call) return <Card key={call.id} call={call} forwarded={ref} {...props} />;
+  if (call) return <Card key={call.id} call={call} declined={declined} forwarded={ref} {...props} />;
   if (gone === null) return null;
   const { onAnswered: _, ringtone: __, buttons: ___, placement, className, ...rest } = props;
   return (
@@ -67,9 +75,23 @@ export const IncomingCall = forwardRef<HTMLDivElement, IncomingCallProps>(functi
   );
 });
 
-type CardProps = IncomingCallProps & { call: CallHandle; forwarded: ForwardedRef<HTMLDivElement> };
+type CardProps = IncomingCallProps & {
+  declined: MutableRefObject<string | null>;
+  call: CallHandle;
+  forwarded: ForwardedRef<HTMLDivElement>;
+};
 
-function Card({ call, forwarded, onAnswered, ringtone, placement, buttons, className, ...rest }: CardProps) {
+function Card({
+  call,
+  declined,
+  forwarded,
+  onAnswered,
+  ringtone,
+  placement,
+  buttons,
+  className,
+  ...rest
+}: CardProps) {
   const strings = useCallStrings();
   const view = useCall(call)!;
   const name = useName(view.call.createdBy);
@@ -85,7 +107,13 @@ function Card({ call, forwarded, onAnswered, ringtone, placement, buttons, class
       (e: unknown) => setProblem((e as Error).message),
     );
   };
-  const decline = (): void => void call.decline().catch((e: unknown) => setProblem((e as Error).message));
+  const decline = (): void => {
+    declined.current = call.id;
+    call.decline().catch((e: unknown) => {
+      declined.current = null;
+      setProblem((e as Error).message);
+    });
+  };
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>): void => {
     if (event.key === 'Escape') setSmall(!small);
     else if (event.key === 'Enter' && event.target === event.currentTarget) answer({});

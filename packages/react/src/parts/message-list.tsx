@@ -12,6 +12,7 @@ import type { ComponentPropsWithoutRef, ComponentType, KeyboardEvent, ReactNode,
 import type { Attachment, MessageItem, ParleyError } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
 import { useMessages } from '../hooks/messages.ts';
+import type { MessagesView } from '../hooks/messages.ts';
 import { useConversation } from '../hooks/open.ts';
 import { useMembers } from '../hooks/people.ts';
 import { useSlots } from '../hooks/slots.ts';
@@ -114,7 +115,7 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
   // What a message offers is there when somebody points at one, also without a network.
   useEffect(() => void import('./message-tools.tsx').catch(() => undefined), []);
 
-  const divider = useDivider(conversationId, status === 'ready');
+  const divider = useDivider(conversationId, messages);
   const newCount = useNewCount(items, atEnd, me);
   const lastSeq = items.findLast((item) => item.seq !== null)?.seq ?? null;
   useEffect(() => {
@@ -290,15 +291,28 @@ const Skeleton = () => (
   </div>
 );
 
-/** Where this user had read to when the thread was opened: the line stays until the thread is left. */
-function useDivider(id: string, ready: boolean): { known: boolean; seq: number | null; count: number } {
+/**
+ * Where this user had read to when the thread was opened: the line stays until the thread is left. The list's count may wait for
+ * a sync, so what is new is counted here where all of it is loaded.
+ */
+function useDivider(
+  id: string,
+  messages: MessagesView,
+): { known: boolean; seq: number | null; count: number } {
   const { client } = useParley();
   const [found, setFound] = useState<{ id: string; seq: number | null; count: number } | null>(null);
+  const latest = useRef(messages);
+  useEffect(() => void (latest.current = messages));
+  const ready = messages.status === 'ready';
   useEffect(() => {
     if (!ready) return;
     const row = client.conversations.get().items.find((item) => item.id === id);
-    const count = row?.unreadCount ?? 0;
-    setFound((was) => (was?.id === id ? was : { id, seq: count > 0 ? row!.lastReadSeq : null, count }));
+    const seq = row?.unreadCount ? row.lastReadSeq : null;
+    const { items, hasOlder } = latest.current;
+    const whole = !hasOlder || (items[0]?.seq ?? 0) <= (seq ?? 0);
+    const fresh = items.filter((m) => m.seq! > (seq ?? 0) && !m.deletedAt && m.senderId !== client.userId);
+    const count = whole && seq !== null ? fresh.length : (row?.unreadCount ?? 0);
+    setFound((was) => (was?.id === id ? was : { id, seq, count }));
   }, [client, id, ready]);
   return useMemo(
     () =>

@@ -105,7 +105,7 @@ const call = {
   get: snapshot.get,
   subscribe: snapshot.subscribe,
   accept: note('accept', () => change({ state: 'connected', call: answered })),
-  decline: note('decline'),
+  decline: note('decline', () => change({ state: 'ended', endedHere: 'declined_elsewhere' })),
   leave: note('leave', () => change({ state: 'ended' })),
   mute: note('mute', () => me({ audioMuted: true })),
   unmute: note('unmute', () => me({ audioMuted: false })),
@@ -126,6 +126,7 @@ const call = {
   },
 } as unknown as CallHandle;
 const device = (id: string, kind: string, label: string) => ({ id, kind, label });
+const given = (globalThis as unknown as { options: { head?: boolean } }).options;
 const live = store<readonly Call[]>([]);
 /** A call goes on in the group, with so many people in it; none takes the button away. */
 const goesOn = (ids: readonly string[]) =>
@@ -203,10 +204,12 @@ function Page() {
     );
   return (
     <main style={{ height: '100%' }}>
-      <header className="parley-thread-head">
-        <h2>Packing table</h2>
-        <JoinCall conversationId="conv_1" />
-      </header>
+      {given.head ? (
+        <header className="parley-thread-head">
+          <h2>Packing table</h2>
+          <JoinCall conversationId="conv_1" />
+        </header>
+      ) : null}
       <IncomingCall style={{ margin: 20 }} {...incoming} />
       {current ? <CallStage call={current.handle} small={small} onSmall={setSmall} {...stage} /> : null}
     </main>

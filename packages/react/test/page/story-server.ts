@@ -23,6 +23,8 @@ export interface Story {
   length: number;
   line(seq: number): Line;
   unread?: number;
+  /** What the user has read to; all but the unread ones unless given. */
+  lastRead?: number;
   muted?: boolean;
   /** How far the others have read; all of it unless given. */
   read?: number;
@@ -155,7 +157,7 @@ export class StoryServer {
       metadata: {},
       lastSeq: story.length,
       unreadCount: story.unread ?? 0,
-      lastReadSeq: story.length - (story.unread ?? 0),
+      lastReadSeq: story.lastRead ?? story.length - (story.unread ?? 0),
       muted: story.muted ?? false,
       lastMessage: { ...last, attachments: undefined },
       lastActivityAt: last['createdAt'],
