@@ -157,7 +157,8 @@ for (const [name, refuse] of [
   test(`${name} is answered once a message that is being committed is there, and none is committed after its answer`, async () => {
     const made = await world(true);
     const { ben, cid } = made;
-    const append = async (tx: Queryable) => (await appendBatch(tx, [await messageTo(db, cid, ben.id)]))[0];
+    const append = async (tx: Queryable) =>
+      (await appendBatch(tx, [await messageTo(db, cid, ben.id)], 60_000))[0];
     // It has seen that nothing hinders its sender, and is not committed.
     const release = await hold(db, async (tx) =>
       assert.partialDeepStrictEqual(await append(tx), { status: 'ok' }),
@@ -168,11 +169,14 @@ for (const [name, refuse] of [
       sql('SELECT 1 FROM users WHERE id = $1 AND coalesce(silenced_until, deactivated_at) IS NOT NULL', [
         ben.id,
       ]);
-    await until(async () => (await barred()).length === 1, 'it is committed');
-    for (let other = 0; other < 20; other++)
-      assert.equal((await server('GET', `/v1/users/${ben.id}`)).status, 200);
-    assert.equal(answered, false, 'it was answered before the message was committed');
-    await release();
+    try {
+      await until(async () => (await barred()).length === 1, 'it is committed');
+      for (let other = 0; other < 20; other++)
+        assert.equal((await server('GET', `/v1/users/${ben.id}`)).status, 200);
+      assert.equal(answered, false, 'it was answered before the message was committed');
+    } finally {
+      await release();
+    }
     assert.equal((await asking).status, 200);
     // What a node had let in before, and commits now.
     assert.equal((await append(db)) instanceof ApiError, true);
