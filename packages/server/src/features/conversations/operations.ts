@@ -14,6 +14,7 @@ import { defaultLevelOf, levelNumbers, levelOf } from '../levels.ts';
 import type { LevelRow } from '../levels.ts';
 import { parseMetadata } from '../metadata.ts';
 import { pageLimit } from '../pages.ts';
+import { moment } from '../time.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { personalChange } from '../users/personal.ts';
 import { findUser } from '../users/sql.ts';
@@ -256,7 +257,7 @@ export async function setLevel(
     if (until !== null) throw bad('until', 'Only the level none ends by itself.');
     return changeLevel(ctx, conversationId, { level: levelNumbers[level], muted: false, mutedUntil: null });
   }
-  const end = until === null ? null : Date.parse(until);
+  const end = until === null ? null : Date.parse(moment('until', until));
   if (end !== null && !(end > ctx.services.clock.now())) throw bad('until', 'until must be in the future.');
   const mutedUntil = end === null ? null : new Date(end).toISOString();
   return changeLevel(ctx, conversationId, { ...muted, mutedUntil });
