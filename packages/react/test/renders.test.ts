@@ -46,7 +46,7 @@ describe('the renders of a long thread', () => {
     await page.context().close();
   });
 
-  it('reactions#message: a reaction renders one message of 1,000, also where another one quotes it', async () => {
+  it('reactions#message, T11.1: a reaction renders one message of 1,000, also where another one quotes it', async () => {
     const { page, problems } = await visit(
       browser,
       { url: 'http://kit.test', token: '' },

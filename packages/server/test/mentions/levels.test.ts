@@ -227,6 +227,7 @@ test('mentions#mute, T3.5: base mute and level agree in both directions, and oth
     [{ level: 'all', until: end }, 'until'],
     [{ level: 'none', until: soon(-60_000) }, 'until'],
     [{ level: 'none', until: 'tomorrow' }, 'until'],
+    [{ level: 'none', until: '2099-02-31T00:00:00Z' }, 'until'],
   ] as const) {
     const refused = await put(ben, body);
     assertError(refused, 400, 'invalid_request');

@@ -15,6 +15,7 @@ import { defaultLevelOf, levelNumbers, levelOf } from '../levels.ts';
 import type { LevelRow } from '../levels.ts';
 import { parseMetadata } from '../metadata.ts';
 import { pageLimit } from '../pages.ts';
+import { moment } from '../time.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { personalChange } from '../users/personal.ts';
 import { findUser } from '../users/sql.ts';
@@ -255,7 +256,7 @@ export async function setLevel(
     if (until !== null) throw invalid('until', 'Only the level none ends by itself.');
     return changeLevel(ctx, conversationId, { level: levelNumbers[level], muted: false, mutedUntil: null });
   }
-  const end = until === null ? null : Date.parse(until);
+  const end = until === null ? null : Date.parse(moment('until', until));
   if (end !== null && !(end > ctx.services.clock.now()))
     throw invalid('until', 'until must be in the future.');
   const mutedUntil = end === null ? null : new Date(end).toISOString();
