@@ -1,5 +1,5 @@
 import { ApiError, idempotencyKeyPattern } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid } from '../../platform/api-errors.ts';
 import type { Caller, HttpContext } from '../../features/context.ts';
 import * as sql from '../../features/idempotency/sql.ts';
 import { joined } from '../../platform/postgres/db.ts';
