@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { limits } from '@parley/protocol';
-import { invalid } from '../platform/invalid.ts';
+import { invalid } from '../platform/api-errors.ts';
 
 export const pageLimit = (limit: number | undefined): number => limit ?? limits.pageDefault;
 

@@ -1,9 +1,9 @@
 import { ApiError } from '@parley/protocol';
-import { invalid } from '../platform/invalid.ts';
+import { invalid, notFound } from '../platform/api-errors.ts';
 
 /** The errors for what the log's SQL functions answer instead of `ok`. */
 export const refusals = {
-  not_found: () => new ApiError('not_found', { message: 'Conversation not found.' }),
+  not_found: () => notFound('Conversation'),
   not_member: () => new ApiError('not_member'),
   pair_blocked: () => new ApiError('blocked'),
   restricted: (ms?: number) => restricted('The user is silenced.', ms),

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { ApiError } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
-import { invalid } from '../platform/invalid.ts';
+import { invalid } from '../platform/api-errors.ts';
 import { coercingValidator, unstorableText, validator } from '../platform/validation.ts';
 
 /**

@@ -7,7 +7,7 @@ import { createSyncer } from '../../src/features/sync/operations.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { migrate, readSchema } from '../../src/platform/postgres/migrate.ts';
-import { allEvents, createGroup, outsidePostgres, seedMessages, times } from './tools.ts';
+import { allEvents, counting, createGroup, outsidePostgres, seedMessages, times } from './tools.ts';
 import { useService } from '../support/use.ts';
 import { seed } from '../../../../scripts/seed.ts';
 
@@ -82,25 +82,6 @@ test('deleted messages above a seq are counted right on every side of every bloc
   );
 });
 
-/** Runs every statement under EXPLAIN as well, and adds up the pages that it touches. */
-function counting(): { db: Queryable; pages: () => number } {
-  let pages = 0;
-  return {
-    db: {
-      query: async <R extends object>(sql: string, values?: unknown[]) => {
-        const [row] = await db.query<{ 'QUERY PLAN': { Plan: Record<string, number> }[] }>(
-          `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${sql}`,
-          values,
-        );
-        const plan = row!['QUERY PLAN'][0]!.Plan;
-        pages += plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
-        return db.query<R>(sql, values);
-      },
-    },
-    pages: () => pages,
-  };
-}
-
 test('a list and a sync cost little more with 20,000 deleted messages above the read mark of each conversation', async (t) => {
   const convs = 10;
   const count = 20_000;
@@ -126,7 +107,7 @@ test('a list and a sync cost little more with 20,000 deleted messages above the 
     const [row] = await db.query<{ env: number; no: number }>('SELECT env, no FROM users WHERE id = $1', [
       user,
     ]);
-    const counted = counting();
+    const counted = counting(db);
     await read(counted.db, row!.env, row!.no);
     return counted.pages();
   };

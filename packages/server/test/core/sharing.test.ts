@@ -3,9 +3,8 @@ import { test } from 'node:test';
 import { seed } from '../../../../scripts/seed.ts';
 import { findEnvironment } from '../../src/features/tenancy/sql/environments.ts';
 import { createSharing, sharesConversation } from '../../src/features/users/sharing.ts';
-import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { setUp, useService } from '../support/use.ts';
-import { times } from './tools.ts';
+import { counting, times } from './tools.ts';
 
 /** Who shares a live conversation with whom: exact for users with any number of conversations, at a cost that is bounded. */
 
@@ -95,28 +94,6 @@ test('exact for every pair of users with few, with just as many as are tried one
   assert.deepEqual(await sharing(env, users[0]!, []), new Set());
 });
 
-/** Runs every statement under EXPLAIN as well, and adds up the pages that it touches. */
-function counting(): { db: Queryable; pages: () => number; statements: () => number } {
-  let pages = 0;
-  let statements = 0;
-  return {
-    db: {
-      query: async <R extends object>(sql: string, values?: unknown[]) => {
-        const [row] = await db.query<{ 'QUERY PLAN': { Plan: Record<string, number> }[] }>(
-          `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${sql}`,
-          values,
-        );
-        const plan = row!['QUERY PLAN'][0]!.Plan;
-        pages += plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
-        statements++;
-        return db.query<R>(sql, values);
-      },
-    },
-    pages: () => pages,
-    statements: () => statements,
-  };
-}
-
 test('200 strangers cost a member of 1,200 groups no more than a member of twelve', async (t) => {
   const strangers = await makeUsers(200);
   const [modest, greedy] = (await makeUsers(2)) as [number, number];
@@ -124,7 +101,7 @@ test('200 strangers cost a member of 1,200 groups no more than a member of twelv
   await makeConversations([...times(12, () => [modest]), ...times(1_200, () => [greedy])]);
   await db.query('VACUUM ANALYZE members');
   const cost = async (user: number): Promise<number> => {
-    const counted = counting();
+    const counted = counting(db);
     assert.deepEqual(await createSharing(counted.db)(env, user, strangers), new Set());
     return counted.pages();
   };
@@ -139,7 +116,7 @@ test('where both have very many conversations the cost is their sum, not their p
   await makeConversations(times(1_000, () => [user]));
   await makeConversations(times(1_000, () => others));
   await db.query('VACUUM ANALYZE members');
-  const counted = counting();
+  const counted = counting(db);
   assert.deepEqual(await createSharing(counted.db)(env, user, others), new Set());
   t.diagnostic(`${counted.pages()} pages in ${counted.statements()} statements`);
   assert.equal(counted.statements(), 2);
@@ -150,7 +127,7 @@ test('where both have very many conversations the cost is their sum, not their p
 test('questions that come together are few statements', async () => {
   const users = await makeUsers(40);
   await makeConversations([users]);
-  const counted = counting();
+  const counted = counting(db);
   const sharing = createSharing(counted.db);
   const answers = await Promise.all(
     users.map((user) =>

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClientConfig } from 'pg';
 import type { EventRecord, Message } from '@parley/protocol';
-import type { PgDb } from '../../src/platform/postgres/db.ts';
+import type { PgDb, Queryable } from '../../src/platform/postgres/db.ts';
 import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded/index.ts';
 import type { Api } from '../support/api.ts';
 
@@ -146,4 +146,26 @@ export async function seedMessages(
      WHERE id = ANY($1)`,
     values,
   );
+}
+
+/** Runs every statement under EXPLAIN as well, and adds up the pages that PostgreSQL touches. */
+export function counting(db: Queryable): { db: Queryable; pages: () => number; statements: () => number } {
+  let pages = 0;
+  let statements = 0;
+  return {
+    db: {
+      query: async <R extends object>(sql: string, values?: unknown[]) => {
+        const [row] = await db.query<{ 'QUERY PLAN': { Plan: Record<string, number> }[] }>(
+          `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${sql}`,
+          values,
+        );
+        const plan = row!['QUERY PLAN'][0]!.Plan;
+        pages += plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
+        statements++;
+        return db.query<R>(sql, values);
+      },
+    },
+    pages: () => pages,
+    statements: () => statements,
+  };
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { listConversations } from '../../src/features/conversations/sql/list.ts';
 import { createSyncer } from '../../src/features/sync/operations.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
-import { createGroup, seedMessages, times } from './tools.ts';
+import { counting, createGroup, seedMessages, times } from './tools.ts';
 import { setUp, useService } from '../support/use.ts';
 
 /** What a list costs is counted in pages that PostgreSQL touches: the same on any machine. */
@@ -26,25 +26,6 @@ setUp(async () => {
     await db.query(`VACUUM ANALYZE ${table}`);
 });
 
-/** Runs every statement under EXPLAIN as well, and adds up the pages. */
-function counting(): { db: Queryable; pages: () => number } {
-  let pages = 0;
-  return {
-    db: {
-      query: async <R extends object>(sql: string, values?: unknown[]) => {
-        const [row] = await db.query<{ 'QUERY PLAN': { Plan: Record<string, number> }[] }>(
-          `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${sql}`,
-          values,
-        );
-        const plan = row!['QUERY PLAN'][0]!.Plan;
-        pages += plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
-        return db.query<R>(sql, values);
-      },
-    },
-    pages: () => pages,
-  };
-}
-
 const userNo = async (id: string): Promise<{ env: number; no: number }> =>
   (await db.query<{ env: number; no: number }>('SELECT env, no FROM users WHERE id = $1', [id]))[0]!;
 
@@ -53,7 +34,7 @@ async function cost(user: string, read: (db: Queryable, env: number, no: number)
   const { env, no } = await userNo(user);
   const costs = [];
   for (let run = 0; run < 3; run++) {
-    const counted = counting();
+    const counted = counting(db);
     await read(counted.db, env, no);
     costs.push(counted.pages());
   }

@@ -8,7 +8,6 @@ import { createLogger } from '../../src/platform/logging.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { Delivery } from '../../src/realtime/delivery.ts';
 import { parseFrame, requestIdOf } from '../../src/transport/gateway/frames.ts';
-import type { LocalUser } from '../../src/realtime/local-user.ts';
 import { ReceiptRelay } from '../../src/realtime/receipts.ts';
 import type { ReceiptRelayOptions } from '../../src/realtime/receipts.ts';
 import { Session } from '../../src/transport/gateway/session.ts';
@@ -16,6 +15,7 @@ import { Writer } from '../../src/transport/gateway/writer.ts';
 import { Typing } from '../../src/realtime/typing.ts';
 import { StandingTime } from '../support/time.ts';
 import { ackFrame, errorFrame, textFrame } from '../../src/realtime/wire.ts';
+import { localUser } from './local-user.ts';
 
 /** The gateway's parts by themselves, with the clock in the test's hand. */
 
@@ -302,17 +302,6 @@ test('presence#typing-limits: a start that the store must permit is relayed afte
   assert.deepEqual(asked, [1, 2, 3]);
 });
 
-const user = (no: number): LocalUser => ({
-  env: 1,
-  no,
-  id: `u${no}`,
-  sessions: [],
-  routes: [],
-  silenced: false,
-  loading: null,
-  trace: null,
-});
-
 test('receipts#delivered: delivered marks are written once per second, the greatest of each, for all sessions together', async () => {
   const time = clock();
   const written: unknown[][] = [];
@@ -324,7 +313,7 @@ test('receipts#delivered: delivered marks are written once per second, the great
     },
   } as unknown as Queryable;
   const delivery = new Delivery({ db, receipt: (mark) => receipts.push(mark), now: time.now, logger });
-  const [one, two] = [{ user: user(1) } as Session, { user: user(2) } as Session];
+  const [one, two] = [{ user: localUser(1) } as Session, { user: localUser(2) } as Session];
   delivery.tick();
   for (const seq of [3, 9, 5]) delivery.add(one!, [{ cid: 'c', seq }]);
   delivery.add(two!, [
@@ -365,7 +354,7 @@ test('receipts#delivered: delivery marks go on after the store was away', async 
       away ? Promise.reject(new Error('store away')) : Promise.resolve([]).finally(() => written++),
   } as unknown as Queryable;
   const delivery = new Delivery({ db, receipt: () => undefined, now: time.now, logger });
-  const session = { user: user(1) } as Session;
+  const session = { user: localUser(1) } as Session;
   delivery.add(session, [{ cid: 'c', seq: 1 }]);
   delivery.tick();
   await ticked();

@@ -8,22 +8,13 @@ import { createLogger } from '../../src/platform/logging.ts';
 import type { Db } from '../../src/platform/postgres/db.ts';
 import { memoryPresence } from '../../src/platform/presence/memory.ts';
 import { Presence } from '../../src/realtime/presence.ts';
-import type { LiveSession, LocalUser } from '../../src/realtime/local-user.ts';
+import type { LiveSession } from '../../src/realtime/local-user.ts';
+import { localUser } from './local-user.ts';
 
 /** Presence and who watches whom by themselves, with clock, store and look-ups in the test's hand (presence#grace, presence#watch). */
 
 const logger = createLogger('silent');
 const ticked = () => new Promise((resolve) => setImmediate(resolve));
-const user = (no: number): LocalUser => ({
-  env: 1,
-  no,
-  id: `u${no}`,
-  sessions: [],
-  routes: [],
-  silenced: false,
-  loading: null,
-  trace: null,
-});
 const ref = { env: 1, user: 2 };
 
 interface Asked {
@@ -67,7 +58,7 @@ function setup(options: { manual?: boolean; storing?: () => Promise<unknown> } =
   const watcher = (no = 1) => {
     const got: any[] = [];
     const send = (frame: Buffer) => got.push(JSON.parse(frame.subarray(2).toString()).d);
-    const session = { user: user(no), state: 'live', send } as unknown as LiveSession;
+    const session = { user: localUser(no), state: 'live', send } as unknown as LiveSession;
     return { session, got };
   };
   return { presence, watching: presence.watching, registry, clock, watcher, asked, written };

@@ -1,22 +1,15 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import type { Cluster } from 'ioredis';
 import { MemoryBroker } from '../../src/platform/bus/memory.ts';
 import { RedisBus } from '../../src/platform/bus/redis.ts';
 import { connectRedis } from '../../src/platform/redis.ts';
 import type { RedisConnection } from '../../src/platform/redis.ts';
-import { startRedis, startRedisCluster } from '../support/redis.ts';
+import { startRedis } from '../support/redis.ts';
 import { busSuite, hear } from './bus-suite.ts';
-import { connections, patienceMs, silent, until } from './tools.ts';
+import { patienceMs, silent, until, useRedis } from './tools.ts';
 
-const redis = await startRedis();
-const cluster = await startRedisCluster();
-const connect = connections();
-after(async () => {
-  await connect.closeAll();
-  await redis.stop();
-  await cluster.stop();
-});
+const { redis, cluster, connect } = await useRedis();
 
 let made = 0;
 const busOf = (connection: RedisConnection, waitMs = patienceMs): RedisBus =>

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Clock } from '../../src/platform/clock.ts';
 import { memoryPresence } from '../../src/platform/presence/memory.ts';
@@ -7,19 +7,11 @@ import type { UserRef } from '../../src/platform/presence/port.ts';
 import { RedisPresence } from '../../src/platform/presence/redis.ts';
 import { leaseKeys, userKeys } from '../../src/platform/presence/redis-scripts.ts';
 import type { RedisConnection } from '../../src/platform/redis.ts';
-import { startRedis, startRedisCluster } from '../support/redis.ts';
 import { StandingTime } from '../support/time.ts';
 import { newUser, presenceSuite } from './presence-suite.ts';
-import { connections, endLease, passGrace, silent, until } from './tools.ts';
+import { endLease, passGrace, silent, until, useRedis } from './tools.ts';
 
-const redis = await startRedis();
-const cluster = await startRedisCluster();
-const connect = connections();
-after(async () => {
-  await connect.closeAll();
-  await redis.stop();
-  await cluster.stop();
-});
+const { redis, cluster, connect } = await useRedis();
 
 interface Node {
   registry: RedisPresence;

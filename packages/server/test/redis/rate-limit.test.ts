@@ -1,20 +1,13 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { systemClock } from '../../src/platform/clock.ts';
 import { memoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
 import { redisRateLimiter } from '../../src/platform/rate-limit/redis.ts';
-import { startRedis, startRedisCluster } from '../support/redis.ts';
+import { startRedis } from '../support/redis.ts';
 import { limiterSuite } from './rate-limit-suite.ts';
-import { connections, patienceMs } from './tools.ts';
+import { patienceMs, useRedis } from './tools.ts';
 
-const redis = await startRedis();
-const cluster = await startRedisCluster();
-const connect = connections();
-after(async () => {
-  await connect.closeAll();
-  await redis.stop();
-  await cluster.stop();
-});
+const { redis, cluster, connect } = await useRedis();
 
 limiterSuite('memory', {
   nodes: (count, time) =>

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { after } from 'node:test';
 import { pino } from 'pino';
 import { leaseKeys } from '../../src/platform/presence/redis-scripts.ts';
 import { connectRedis } from '../../src/platform/redis.ts';
 import type { RedisConnection } from '../../src/platform/redis.ts';
+import { startRedis, startRedisCluster } from '../support/redis.ts';
 
 export const silent = pino({ level: 'silent' });
 
@@ -34,6 +36,19 @@ export function connections(): Connections {
       await Promise.all([...open].map(close));
     },
   });
+}
+
+/** A server, a cluster and connections to them, for a whole file. */
+export async function useRedis() {
+  const redis = await startRedis();
+  const cluster = await startRedisCluster();
+  const connect = connections();
+  after(async () => {
+    await connect.closeAll();
+    await redis.stop();
+    await cluster.stop();
+  });
+  return { redis, cluster, connect };
 }
 
 /** Lets the time of grace periods pass in Redis, whose clock nobody can move. */

@@ -1,5 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { AccountRole } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Environment, Organization, Person } from '../context.ts';
@@ -32,13 +33,11 @@ export interface Sessions {
 
 /** Ids have no other characters, and PostgreSQL would refuse some of them (NUL) as text. */
 const isId = (value: unknown): value is string => typeof value === 'string' && /^\w{1,100}$/.test(value);
-const missing = (what: string) =>
-  new ApiError('not_found', { message: `${what[0]!.toUpperCase()}${what.slice(1)} not found.` });
 
 export function createSessions({ db, clock }: { db: Queryable; clock: Clock }): Sessions {
   async function environment({ account }: Person, id: unknown): Promise<Place & { env: Environment }> {
     const found = isId(id) ? await environmentOfAccount(db, account.no, id) : undefined;
-    if (!found) throw missing('environment');
+    if (!found) throw notFound('Environment');
     return found;
   }
 
@@ -55,7 +54,7 @@ export function createSessions({ db, clock }: { db: Queryable; clock: Clock }): 
       const found = isId(organizationId)
         ? await findMembership(db, person.account.no, organizationId)
         : undefined;
-      if (!found) throw missing('organization');
+      if (!found) throw notFound('Organization');
       return found;
     },
   };

@@ -1,6 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid } from '../../platform/api-errors.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { lockAccount } from './sql/accounts.ts';
 import type { Account } from './sql/accounts.ts';

@@ -17,9 +17,6 @@ export interface Given {
   code?: string;
 }
 
-const isWrong = (error: unknown): boolean =>
-  error instanceof ApiError && error.code === 'invalid_credentials';
-
 /** Checks the credentials, and runs `then` in the transaction that uses up the code. */
 export function signIn<T>(
   db: Db,
@@ -31,7 +28,7 @@ export function signIn<T>(
   const email = normalEmail(given.email);
   // The key is a keyed hash, so that no e-mail addresses are stored in Redis.
   const about = services.vault.mac(`sign-in ${email}`).toString('base64url');
-  return countWrong(services.limiter, signInCounts(about, address), isWrong, async () =>
+  return countWrong(services.limiter, signInCounts(about, address), async () =>
     check(db, services, await findByEmail(db, email), given, then),
   );
 }
@@ -49,7 +46,7 @@ export function confirmPassword<T>(
   then: (tx: Tx, account: Account) => Promise<T>,
 ): Promise<T> {
   const counts = signInCounts(session, '').slice(1);
-  return countWrong(services.limiter, counts, isWrong, () => check(db, services, account, given, then));
+  return countWrong(services.limiter, counts, () => check(db, services, account, given, then));
 }
 
 async function check<T>(

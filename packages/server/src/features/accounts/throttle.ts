@@ -36,13 +36,12 @@ export async function countUse(limiter: RateLimiter, counts: readonly Count[]): 
 }
 
 /**
- * Counts a try before it runs, so that a thousand tries at once get no further than ten one after the other.
- * @param isWrong tells which errors count; after every other outcome the try is given back.
+ * Counts a try before it runs, so that a thousand tries at once get no further than ten one after the other. After any
+ * other outcome than wrong credentials the try is given back.
  */
 export async function countWrong<T>(
   limiter: RateLimiter,
   counts: readonly Count[],
-  isWrong: (error: unknown) => boolean,
   run: () => Promise<T>,
 ): Promise<T> {
   await countUse(limiter, counts);
@@ -50,7 +49,7 @@ export async function countWrong<T>(
   try {
     return await run();
   } catch (error) {
-    wrong = isWrong(error);
+    wrong = error instanceof ApiError && error.code === 'invalid_credentials';
     throw error;
   } finally {
     if (!wrong) await limiter.giveBack(counts);

@@ -1,5 +1,5 @@
 import { ApiError, limits } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid } from '../../platform/api-errors.ts';
 
 /** analytics#range: the steps that a request asks for. All times are UTC, in milliseconds. */
 

@@ -1,5 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Call, Input, Output, RtpCapabilities } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import { tellOfCall } from '../../log/record.ts';
 import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
@@ -28,7 +29,7 @@ import type { CallRow, LockedCall } from './sql.ts';
 
 /** calls#record. Each change is one transaction that locks the call. */
 
-const missing = () => new ApiError('not_found', { message: 'Call not found.' });
+const missing = () => notFound('Call');
 const notInCall = () => new ApiError('not_found', { message: 'The user is not in the call.' });
 
 async function connectedUsers(ctx: Context, users: readonly number[]): Promise<Set<number>> {

@@ -1,5 +1,6 @@
 import { ApiError, testCallId } from '@parley/protocol';
 import type { AckData } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import { actingUser } from '../callers.ts';
 import type { Context } from '../context.ts';
 import type { FrameRequest, MediaFrame } from '../media-request.ts';
@@ -79,7 +80,7 @@ async function bind(
   return ctx.db.tx(async (tx) => {
     const locked = await sql.lockCall(tx, ctx.env.no, callId);
     const mine = locked?.call.participants.find((p) => p.usr === user);
-    if (!locked || !mine) throw new ApiError('not_found', { message: 'Call not found.' });
+    if (!locked || !mine) throw notFound('Call');
     if (locked.call.status === 'ended') throw new ApiError('call_ended');
     if (!isIn(mine) || mine.device !== device)
       throw new ApiError('forbidden', {

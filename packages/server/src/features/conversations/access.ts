@@ -1,5 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { Role } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { lockConversation, lockConversationByNo } from '../../log/sql/lock.ts';
 import { refusals } from '../../log/refusals.ts';
@@ -13,7 +14,7 @@ import { membershipOf } from './sql/members.ts';
 
 /** Only members and the server may see or change a conversation. Ids of other tenants and unknown ids get the same answer. */
 
-export const missing = () => new ApiError('not_found', { message: 'Conversation not found.' });
+export const missing = () => notFound('Conversation');
 
 export async function readable(ctx: Context, db: Queryable, id: string): Promise<SeenConversation> {
   const user = ctx.caller.user?.no ?? null;

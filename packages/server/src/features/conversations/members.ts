@@ -1,6 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Member, Output, Role } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid } from '../../platform/api-errors.ts';
 import type { Person } from '../../log/catalogue.ts';
 import { restricted } from '../../log/refusals.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';

@@ -1,6 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Conversation, Input, Notifications, Output } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid, notFound } from '../../platform/api-errors.ts';
 import { lockConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
@@ -179,7 +179,7 @@ async function listedUser(ctx: Context, userId: string | undefined): Promise<num
   }
   if (userId === undefined) throw invalid('userId', 'A server must say whose conversations: give userId.');
   const row = await findUser(ctx.db, ctx.env.no, userId);
-  if (!row) throw new ApiError('not_found', { message: 'User not found.' });
+  if (!row) throw notFound('User');
   return row.no;
 }
 
@@ -231,7 +231,7 @@ export async function remove(ctx: Context, input: Input<'conversations.delete'>)
   await ctx.db.tx(async (tx) => {
     const env = ctx.env.no;
     const conv = await lockConversation(tx, env, input.conversationId);
-    if (!conv) throw new ApiError('not_found', { message: 'Conversation not found.' });
+    if (!conv) throw notFound('Conversation');
     if (conv.deletedAt) return;
     await sql.markDeleted(tx, env, conv.no, conv.lockedAt);
     await listingChanged(tx, { ...conv, rules: null }, conv);

@@ -1,6 +1,6 @@
 import { ApiError, defaultRules } from '@parley/protocol';
 import type { ConversationRules, ConversationRulesChange } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid } from '../../platform/api-errors.ts';
 import { refusals } from '../../log/refusals.ts';
 import { guards } from '../../log/sql/guards.ts';
 import { flags } from '../sql/flags.ts';

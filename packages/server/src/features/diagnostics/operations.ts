@@ -1,5 +1,6 @@
-import { ApiError, limits } from '@parley/protocol';
+import { limits } from '@parley/protocol';
 import type { DeliveryDiagnosis, Input, TimelineStep } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import type { Context } from '../context.ts';
 import { mentionOf } from '../extras.ts';
 import { defaultLevelOf, isPushed, levelOf } from '../levels.ts';
@@ -39,7 +40,7 @@ export async function delivery(
     sql.messageFacts(db, env.no, input.messageId),
     existingUser(ctx, db, input.userId),
   ]);
-  if (!message) throw new ApiError('not_found', { message: 'Message not found.' });
+  if (!message) throw notFound('Message');
   const { conv, seq, createdAt } = message;
   const [member, moves, sockets, later, attempts, means, deliveries] = await Promise.all([
     sql.membership(db, env.no, conv, row.no),

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import type { Person } from '../../log/catalogue.ts';
 import { lockConversationByNo } from '../../log/sql/lock.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
@@ -50,7 +51,7 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
   const user = await ctx.db.tx(async (tx) => {
     const subject = subjectOf(ctx.services.vault, env, input.userId);
     const no = await users.eraseUser(tx, env, input.userId, { alias, mode, subject });
-    if (no === undefined) throw new ApiError('not_found', { message: 'User not found.' });
+    if (no === undefined) throw notFound('User');
     await note(ctx, tx, {
       where: { env },
       action: 'users.erase',

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
-import { ApiError } from '@parley/protocol';
 import type { Input, Output } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import { record } from '../audit/operations.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
@@ -57,7 +57,7 @@ export async function endSession(ctx: Context, input: Input<'users.endSession'>)
   await ctx.db.tx(async (tx) => {
     const user = await existingUser(ctx, tx, input.userId);
     const found = await sql.openSession(tx, ctx.env.no, user.no, input.sessionId);
-    if (!found) throw new ApiError('not_found', { message: 'Open session not found.' });
+    if (!found) throw notFound('Open session');
     await record(ctx, tx, {
       where: { env: ctx.env.no },
       action: 'users.endSession',

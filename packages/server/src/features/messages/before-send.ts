@@ -1,5 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { Attachment, BeforeSend } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import type { Context } from '../context.ts';
 import { badAnswer, beforeSendType, readBeforeSend } from '../hooks/before-send.ts';
 import type { BeforeSendVerdict, Rewrite } from '../hooks/before-send.ts';
@@ -93,7 +94,7 @@ export async function askBeforeSend(
     attachments: input.attachments ?? [],
   });
   // Refused here, not in the commit: what is not asked about must not be stored.
-  if (!found) throw new ApiError('not_found', { message: 'Conversation not found.' });
+  if (!found) throw notFound('Conversation');
   if (found.sent || !concerns(hook, found)) return draft;
   if (sender && !found.member) throw new ApiError('not_member');
   const decided = await decide(ctx, hook, dataOf(draft, found), (rewrite) =>

@@ -1,6 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { Input, Message } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid } from '../../platform/api-errors.ts';
 import { record } from '../../log/record.ts';
 import { listReports } from '../../log/sql/consumers.ts';
 import { changeMentions } from '../../log/unread/sql/mentions.ts';

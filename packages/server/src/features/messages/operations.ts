@@ -1,5 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { Attachment, Input, Message, MessageOrTombstone, Output, Tombstone } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import type { LogEvent } from '../../log/events.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
 import { liveEvent, record } from '../../log/record.ts';
@@ -28,7 +29,7 @@ import { withPins } from '../sql/pin-reader.ts';
 import { withReactions } from '../sql/reaction-reader.ts';
 import * as sql from './sql.ts';
 
-export const missing = () => new ApiError('not_found', { message: 'Message not found.' });
+export const missing = () => notFound('Message');
 
 /**
  * Commits a message. A repeated clientMsgId commits nothing: the answer is the original message, in its present state

@@ -1,5 +1,5 @@
 import { ApiError } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid } from '../../platform/api-errors.ts';
 import { wasSent } from '../../log/sql/append.ts';
 import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';

@@ -1,5 +1,5 @@
 import type { Input, MessageVersion, Output } from '@parley/protocol';
-import { ApiError } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import { noteReading } from '../audit/content.ts';
 import type { Context } from '../context.ts';
 import { findMessage } from '../sql/message-reader.ts';
@@ -14,7 +14,7 @@ export async function versions(
   input: Input<'messages.versions'>,
 ): Promise<Output<'messages.versions'>> {
   const row = await findMessage(ctx.db, ctx.env.no, input.messageId);
-  if (!row) throw new ApiError('not_found', { message: 'Message not found.' });
+  if (!row) throw notFound('Message');
   await noteReading(ctx, { no: row.conv, id: row.cid });
   const [changes, texts] = await Promise.all([
     changesOf(ctx.db, ctx.env.no, row),

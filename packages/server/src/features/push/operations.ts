@@ -1,6 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Output, PushCredentialsView, PushDevice, PushDeviceView } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid, notFound } from '../../platform/api-errors.ts';
 import { OutboundRefused } from '../../platform/outbound/outbound.ts';
 import { parsePushCredentials, PushCredentialsError } from '../../platform/push/credentials.ts';
 import type { PushCredentials } from '../../platform/push/credentials.ts';
@@ -57,8 +57,7 @@ export async function register(
 }
 
 export async function unregister(ctx: Context, input: Input<'push.unregister'>): Promise<void> {
-  if (!(await sql.dropDevice(ctx.db, ctx.env.no, actingUser(ctx).no, input.token)))
-    throw new ApiError('not_found', { message: 'Device not found.' });
+  if (!(await sql.dropDevice(ctx.db, ctx.env.no, actingUser(ctx).no, input.token))) throw notFound('Device');
 }
 
 export const listCredentials = async (ctx: EnvironmentContext): Promise<Output<'push.listCredentials'>> => ({
@@ -124,7 +123,7 @@ export async function devicesOf(
 
 const deviceId = (no: number): string => `dev_${no}`;
 const deviceNo = (id: string): number => (/^dev_\d{1,15}$/.test(id) ? Number(id.slice(4)) : -1);
-const missingDevice = () => new ApiError('not_found', { message: 'Device not found.' });
+const missingDevice = () => notFound('Device');
 /**
  * How many last characters of a token are shown to tell devices apart. A webpush token ends with keys, so there the
  * last ones of its address are shown.

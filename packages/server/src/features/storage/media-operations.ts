@@ -6,6 +6,7 @@ import type { MediaConfig } from '../../platform/storage/media-url.ts';
 import { parseCloudinaryUrl } from '../../platform/storage/cloudinary.ts';
 import { record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
+import { nowOf } from './slot-operations.ts';
 import { lockStorage } from './sql.ts';
 import * as sql from './sql/media.ts';
 
@@ -47,8 +48,6 @@ function shownOf(config: MediaConfig): object {
   const { provider: _p, accountKey: _k, ...shown } = config;
   return shown;
 }
-
-const nowOf = (ctx: Context): string => new Date(ctx.services.clock.now()).toISOString();
 
 async function test(
   ctx: Context,

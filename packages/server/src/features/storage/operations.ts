@@ -1,6 +1,6 @@
 import { bufferRetentions } from '@parley/protocol';
 import type { BufferRetentionName, Input, StorageRecord } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid } from '../../platform/api-errors.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { audit, noSlot, tried } from './slot-operations.ts';

@@ -1,6 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { DatabaseTest, Input, Output } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid } from '../../platform/api-errors.ts';
 import { HistoryError } from '../../platform/history/port.ts';
 import type { HistoryEngine, HistoryReport } from '../../platform/history/port.ts';
 import { emptyReport } from '../../platform/history/shared.ts';
@@ -26,7 +26,7 @@ const secretHours = 24;
 const hourMs = 3_600_000;
 
 export const noSlot = (slot: SlotName) => new ApiError('not_found', { message: `Slot ${slot} is empty.` });
-const nowOf = (ctx: Context): string => new Date(ctx.services.clock.now()).toISOString();
+export const nowOf = (ctx: Context): string => new Date(ctx.services.clock.now()).toISOString();
 
 export const audit = (
   ctx: EnvironmentContext,

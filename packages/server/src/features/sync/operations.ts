@@ -1,6 +1,6 @@
 import { limits } from '@parley/protocol';
 import type { Input, SyncResult } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid } from '../../platform/api-errors.ts';
 import { createBatcher, readPace } from '../../platform/flow/batcher.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { actingUser } from '../callers.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid } from '../../platform/api-errors.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Caller, Environment, ManageContext } from '../context.ts';
 import { findEnvironment } from './sql/environments.ts';

@@ -1,6 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Output, SecretKeyWithSecret } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid, notFound } from '../../platform/api-errors.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import { accountOf } from '../context.ts';
@@ -29,7 +29,7 @@ export async function createToken(
   const key = await signingKey(ctx);
   await resolveUsers(ctx, ctx.db, [input.userId]);
   const user = await findUser(ctx.db, env.no, input.userId);
-  if (!user) throw new ApiError('not_found', { message: 'User not found.' });
+  if (!user) throw notFound('User');
   if (user.deactivated_at) throw new ApiError('user_deactivated');
   const now = Math.floor(services.clock.now() / 1000);
   const iat = Math.max(now, user.tokens_from === null ? 0 : Date.parse(user.tokens_from) / 1000);

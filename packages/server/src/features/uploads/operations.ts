@@ -1,6 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Attachment, Input, Output } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid, notFound } from '../../platform/api-errors.ts';
 import type { Context } from '../context.ts';
 import { readable, requireWritingIn } from '../conversations/access.ts';
 import { requirePosting } from '../conversations/rules.ts';
@@ -23,7 +23,7 @@ const hour = 3_600;
 const keepPending = limits.uploadTicketSeconds + hour;
 const keepReady = 24 * hour;
 
-const missing = () => new ApiError('not_found', { message: 'Attachment not found.' });
+const missing = () => notFound('Attachment');
 
 export async function create(
   ctx: Context,
@@ -31,7 +31,7 @@ export async function create(
 ): Promise<Output<'uploads.create'>> {
   const { ids, clock, media, plans } = ctx.services;
   const conv = await readable(ctx, ctx.db, input.conversationId);
-  if (conv.deletedAt) throw new ApiError('not_found', { message: 'Conversation not found.' });
+  if (conv.deletedAt) throw notFound('Conversation');
   await requireWritingIn(ctx, ctx.db, conv);
   requirePosting(conv, { role: conv.role, actor: ctx.caller.user });
   if (input.size > limits.fileBytes) throw new ApiError('file_too_large', { param: 'size' });

@@ -1,5 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { Input, OperationName, Output } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { record } from '../audit/operations.ts';
@@ -13,7 +14,7 @@ import * as sql from './sql.ts';
 /** Erased ids are stored as a keyed hash, never in clear. */
 export const subjectOf = (vault: Vault, env: number, id: string): Buffer => vault.mac(`user ${env} ${id}`);
 
-const unknownUser = () => new ApiError('not_found', { message: 'User not found.' });
+const unknownUser = () => notFound('User');
 
 /**
  * How many of a user's newest conversations are told of a new name. People who share only an older one see it when

@@ -7,7 +7,7 @@ import type {
   WebhookEndpoint,
   WebhookEndpointWithSecret,
 } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid, notFound } from '../../platform/api-errors.ts';
 import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
@@ -22,7 +22,7 @@ import * as sql from './sql.ts';
 import { checkedUrl } from './target.ts';
 import type { DeliveryRow, EndpointRow } from './sql.ts';
 
-const missing = () => new ApiError('not_found', { message: 'Webhook endpoint not found.' });
+const missing = () => notFound('Webhook endpoint');
 
 async function existing(ctx: Context, db: Queryable, id: string): Promise<EndpointRow> {
   const row = await sql.findEndpoint(db, ctx.env.no, id);
@@ -183,7 +183,7 @@ export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Pro
   return ctx.db.tx(async (tx) => {
     const row = await existing(ctx, tx, input.webhookId);
     const delivery = await sql.findDelivery(tx, row.no, input.deliveryId);
-    if (!delivery) throw new ApiError('not_found', { message: 'Delivery not found.' });
+    if (!delivery) throw notFound('Delivery');
     if (!delivery.payloadAvailable)
       throw new ApiError('not_found', {
         message: `Events can be replayed for ${limits.webhookReplayHours} hours.`,

@@ -9,10 +9,10 @@ import type {
   FrameData,
   RtpCapabilities,
 } from '@parley/protocol';
-import { invalid } from '../invalid.ts';
+import { invalid, notFound } from '../api-errors.ts';
 import type { Engine, EngineWorker } from './engine.ts';
 import type { Hall } from './halls.ts';
-import { Seats, unknown, viewProducer } from './seats.ts';
+import { Seats, viewProducer } from './seats.ts';
 import type { Seat, SeatEvents, SeatRef, Sent } from './seats.ts';
 
 /**
@@ -70,7 +70,7 @@ export class Room {
   #transport(seat: Seat, id: string): types.WebRtcTransport {
     if (seat.send.id === id) return seat.send;
     if (seat.recv.id === id) return seat.recv;
-    throw unknown('transport');
+    throw notFound('Transport');
   }
 
   async connect(
@@ -119,7 +119,7 @@ export class Room {
           appData: { userId: seat.userId, user, source },
         }),
       );
-      if (seat.send.closed) throw unknown('media session');
+      if (seat.send.closed) throw notFound('Media session');
       sent = { producer, source };
       seat.sent.set(producer.id, sent);
     } finally {
@@ -141,7 +141,7 @@ export class Room {
   ): Promise<AckData<'call.pause'>> {
     const seat = this.#seats.of(user, session);
     const sent = seat.sent.get(producerId);
-    if (!sent) throw unknown('producer');
+    if (!sent) throw notFound('Producer');
     await this.#setPaused(seat, sent, paused, user);
     return {};
   }
@@ -164,7 +164,7 @@ export class Room {
   stop(user: number, session: string, { producerId }: Asked<'call.close'>): AckData<'call.close'> {
     const seat = this.#seats.of(user, session);
     const sent = seat.sent.get(producerId);
-    if (!sent) throw unknown('producer');
+    if (!sent) throw notFound('Producer');
     seat.sent.delete(producerId);
     this.#unpipe(producerId);
     sent.producer.close();
@@ -200,7 +200,7 @@ export class Room {
   /** Returns null if this device does not support the codec; it still receives everything else of the call. */
   async #receive(seat: Seat, producerId: string, from: Hall): Promise<types.Consumer | null> {
     await this.#pipe(producerId, from, seat.hall);
-    if (seat.recv.closed) throw unknown('media session');
+    if (seat.recv.closed) throw notFound('Media session');
     const wanted = { producerId, rtpCapabilities: seat.rtpCapabilities as types.RtpCapabilities };
     if (!seat.hall.router.canConsume(wanted)) return null;
     const consumer = await refusing(seat.recv.consume({ ...wanted, paused: true }));
@@ -227,7 +227,7 @@ export class Room {
     { consumerId, ...want }: Asked<'call.layers'>,
   ): Promise<AckData<'call.layers'>> {
     const consumer = this.#seats.of(user, session).received.get(consumerId);
-    if (!consumer) throw unknown('consumer');
+    if (!consumer) throw notFound('Consumer');
     if (want.spatialLayer !== undefined && consumer.type !== 'simple')
       await consumer.setPreferredLayers({
         spatialLayer: want.spatialLayer,

@@ -1,6 +1,7 @@
 import type { types } from 'mediasoup';
 import { ApiError, limits } from '@parley/protocol';
 import type { AckData, CallProducer, CallSource, CallTransport, RtpCapabilities } from '@parley/protocol';
+import { notFound } from '../api-errors.ts';
 import type { Engine, EngineWorker } from './engine.ts';
 import { Halls } from './halls.ts';
 import type { Hall } from './halls.ts';
@@ -48,9 +49,6 @@ interface Opening {
 
 /** How many times at once one user may open media; the others wait for the first. */
 const mostOpening = 4;
-
-export const unknown = (what: string) =>
-  new ApiError('not_found', { message: `${what[0]!.toUpperCase()}${what.slice(1)} not found.` });
 
 export interface SeatEvents {
   /** The media of the seat connected for the first time. */
@@ -118,7 +116,7 @@ export class Seats {
     { resume, tcp }: { resume: boolean; tcp: boolean },
     left: () => boolean,
   ) {
-    if (left()) throw unknown('call');
+    if (left()) throw notFound('Call');
     const old = this.#seats.get(ref.user);
     if (resume && old?.device === ref.device && !old.send.closed) {
       old.session = ref.session;
@@ -144,7 +142,7 @@ export class Seats {
         send.setMaxIncomingBitrate(limits.callIncomingBitrate),
         recv.setMaxOutgoingBitrate(limits.callOutgoingBitrate),
       ]);
-      if (this.closed || left()) throw unknown('call');
+      if (this.closed || left()) throw notFound('Call');
       this.#seats.set(ref.user, this.#seatOn(hall, ref, rtpCapabilities, send, recv));
       return { send: viewTransport(send), recv: viewTransport(recv), producers: this.#producers(ref.user) };
     } catch (error) {
@@ -192,7 +190,8 @@ export class Seats {
   /** The seat that a frame came from. */
   of(user: number, session: string): Seat {
     const seat = this.#seats.get(user);
-    if (!seat || seat.session !== session) throw unknown('media session: open it with call.open');
+    if (!seat || seat.session !== session)
+      throw new ApiError('not_found', { message: 'Media session not found: open it with call.open.' });
     const now = this.#now();
     const { perSecond, burst } = limits.callFrames;
     seat.wholeAt = Math.max(seat.wholeAt, now) + 1_000 / perSecond;

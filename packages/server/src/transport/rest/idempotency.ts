@@ -1,5 +1,5 @@
 import { ApiError, idempotencyKeyPattern } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid } from '../../platform/api-errors.ts';
 import type { Caller, HttpContext } from '../../features/context.ts';
 import * as sql from '../../features/idempotency/sql.ts';
 import { joined } from '../../platform/postgres/db.ts';
@@ -62,7 +62,7 @@ export class Idempotency {
     const place = `${ctx.env?.no ?? nameOf(ctx.caller)} ${request.key} ${request.route}`;
     for (let before = this.#running.get(place); before; before = this.#running.get(place))
       await before.catch(() => undefined);
-    const slot = new Slot(ctx, request, new Room(this.#limiter, ctx));
+    const slot = new Slot(ctx, request, new AnswerQuota(this.#limiter, ctx));
     const mine = manner.repeatable ? outside(ctx, slot, execute, manner) : within(ctx, slot, execute, manner);
     this.#running.set(place, mine);
     try {
@@ -87,7 +87,7 @@ async function inside(ctx: HttpContext, slot: Slot, execute: Execute): Promise<O
   const outcome = await ctx.db.tx(async (tx): Promise<Outcome> => {
     afterwards = [];
     if (!(await slot.claim(tx))) return (await slot.replay(tx))!;
-    await slot.room.check();
+    await slot.quota.check();
     await tx.script('SAVEPOINT operation');
     let answer: Answer;
     try {
@@ -112,7 +112,7 @@ async function inside(ctx: HttpContext, slot: Slot, execute: Execute): Promise<O
 async function outside(ctx: HttpContext, slot: Slot, execute: Execute, manner: Manner): Promise<Outcome> {
   const before = await manner.briefly(() => slot.replay(ctx.db));
   if (before) return before;
-  await slot.room.check();
+  await slot.quota.check();
   const answer = await manner
     .turn(() => execute({ ...ctx, idempotencyKey: slot.key }))
     .catch((error: unknown) => finalFailure(error, ctx.requestId));
@@ -133,7 +133,7 @@ const subjectBytes = 50;
  * Bounds how much is stored for an environment and for a client. Without room a new request is refused before it
  * runs, because without a stored answer a repetition would run it twice. Answers already stored are still replayed.
  */
-class Room {
+class AnswerQuota {
   readonly #limiter: RateLimiter;
   readonly #checks: ReturnType<typeof answerLimits>;
   /** The limiter is asked while the key is being claimed. */
@@ -173,18 +173,18 @@ class Room {
 /** The place where the answer to one key and route is stored. */
 class Slot {
   readonly key: string;
-  readonly room: Room;
+  readonly quota: AnswerQuota;
   readonly #ctx: HttpContext;
   readonly #body: unknown;
   readonly #route: Buffer;
   readonly #fingerprint: Buffer;
 
-  constructor(ctx: HttpContext, { key, route, body }: Request, room: Room) {
+  constructor(ctx: HttpContext, { key, route, body }: Request, quota: AnswerQuota) {
     const caller = nameOf(ctx.caller);
     // A keyed hash, because a path names a user, and a plain hash of it would outlive an erasure.
     const { vault } = ctx.services;
     this.key = key;
-    this.room = room;
+    this.quota = quota;
     this.#ctx = ctx;
     this.#body = body;
     // Outside of an environment, a key belongs to its caller.
@@ -220,7 +220,7 @@ class Slot {
     const about = subjects([this.#body, body, caller.user]);
     await sql.store(tx, this.#env, this.key, this.#route, { status, body: sealed, subjects: about });
     const bytes = about.reduce((sum, id) => sum + subjectBytes + id.length, sealed?.length ?? 0);
-    tx.afterCommit(() => this.room.used(bytes));
+    tx.afterCommit(() => this.quota.used(bytes));
   }
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '@parley/protocol';
 import type { AccountRole, Operation, Plane } from '@parley/protocol';
-import { invalid } from '../../platform/invalid.ts';
+import { invalid } from '../../platform/api-errors.ts';
 import { anyone, dashboardCaller } from '../../features/callers.ts';
 import type { Caller, Environment, Organization } from '../../features/context.ts';
 import type { Sessions } from '../../features/accounts/authenticate.ts';

@@ -5,6 +5,7 @@ import Fastify from 'fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, limits } from '@parley/protocol';
 import type { OperationName } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import { clientAddress, isMalformed, malformed } from '../gateway/upgrade.ts';
 import { keyName } from '../../platform/rate-limit/port.ts';
 import { ofAddress, rateHeaders, take } from '../limits.ts';
@@ -118,9 +119,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     await anonymous(request, reply);
     const allowed = allow(request);
     reply.headers(allowed);
-    throw 'Allow' in allowed
-      ? new ApiError('method_not_allowed')
-      : new ApiError('not_found', { message: 'Path not found.' });
+    throw 'Allow' in allowed ? new ApiError('method_not_allowed') : notFound('Path');
   });
 
   const known = new KnownPaths();

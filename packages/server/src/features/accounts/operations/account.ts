@@ -1,5 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { Account as AccountRecord, AccountSession, Input, Output } from '@parley/protocol';
+import { notFound } from '../../../platform/api-errors.ts';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
 import type { AccountContext, Reply } from '../../context.ts';
 import { getAccount, hasSecondFactor, renameAccount, setPassword } from '../sql/accounts.ts';
@@ -147,8 +148,7 @@ export async function removePasskey(
 ): Promise<void> {
   const account = await load(ctx);
   await ctx.db.tx(async (tx) => {
-    if (!(await storedPasskeys.removePasskey(tx, account.no, passkeyId)))
-      throw new ApiError('not_found', { message: 'Passkey not found.' });
+    if (!(await storedPasskeys.removePasskey(tx, account.no, passkeyId))) throw notFound('Passkey');
     await dropUselessCodes(tx, account.no);
     await recordOwn(ctx, tx, account, 'account.removePasskey', { before: { id: passkeyId } });
   });
@@ -166,8 +166,7 @@ export async function endOwnSession(
 ): Promise<void> {
   const { account } = signedIn(ctx);
   await ctx.db.tx(async (tx) => {
-    if (!(await endSession(tx, account.no, sessionId)))
-      throw new ApiError('not_found', { message: 'Session not found.' });
+    if (!(await endSession(tx, account.no, sessionId))) throw notFound('Session');
     await recordOwn(ctx, tx, account, 'account.endSession', { before: { id: sessionId } });
   });
 }

@@ -1,6 +1,6 @@
 import { ApiError, rateLimits } from '@parley/protocol';
 import type { AccountSession, Input, Invitation as InvitationRecord, Output } from '@parley/protocol';
-import { invalid } from '../../../platform/invalid.ts';
+import { invalid } from '../../../platform/api-errors.ts';
 import type { Tx } from '../../../platform/postgres/db.ts';
 import { record } from '../../audit/operations.ts';
 import type { AccountContext, OrganizationContext, Reply } from '../../context.ts';

@@ -1,5 +1,5 @@
 import type { Input, OrganizationMember, Output } from '@parley/protocol';
-import { invalid } from '../../../platform/invalid.ts';
+import { invalid } from '../../../platform/api-errors.ts';
 import { difference, record } from '../../audit/operations.ts';
 import type { OrganizationContext } from '../../context.ts';
 import { environmentIds } from '../../tenancy/sql/environments.ts';

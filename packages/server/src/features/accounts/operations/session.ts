@@ -59,7 +59,7 @@ export const createWithPasskey = (
   ctx: AccountContext,
   { response }: Input<'session.createWithPasskey'>,
 ): Promise<Reply<AccountSession>> =>
-  countWrong(ctx.services.accounts.limiter, [ofAddress('sign-in', ctx.http.address)], isWrong, () =>
+  countWrong(ctx.services.accounts.limiter, [ofAddress('sign-in', ctx.http.address)], () =>
     ctx.db.tx(async (tx) => {
       const no = await usePasskey(tx, ctx.services.accounts, relyingParty(ctx), response);
       const account = await getAccount(tx, no);
@@ -67,9 +67,6 @@ export const createWithPasskey = (
       return beginSession(ctx, tx, account);
     }),
   );
-
-const isWrong = (error: unknown): boolean =>
-  error instanceof ApiError && error.code === 'invalid_credentials';
 
 export async function get(ctx: AccountContext): Promise<AccountSession> {
   const { account, session } = signedIn(ctx);

@@ -1,5 +1,6 @@
 import { accountRoles, ApiError, roleIncludes, roleMay } from '@parley/protocol';
 import type { AccountRole } from '@parley/protocol';
+import { notFound } from '../../../platform/api-errors.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { normalEmail } from './accounts.ts';
 import type { AccountServices } from '../account-services.ts';
@@ -97,7 +98,7 @@ export async function findInvitation(db: Queryable, org: number, id: string): Pr
     `SELECT ${columns} FROM invitations i WHERE org = $1 AND id = $2`,
     [org, id],
   );
-  if (!found) throw new ApiError('not_found', { message: 'Invitation not found.' });
+  if (!found) throw notFound('Invitation');
   return found;
 }
 
