@@ -35,8 +35,7 @@ export function Shell(props: { session: Session; env: string | null; children: R
   const here = environments.find(({ id }) => id === props.env);
   const shown = here ?? environments.find(({ id }) => id === visited) ?? environments[0];
   useHotkeys([['mod+K', find.toggle]], []);
-  // The browser closes what is open by the same key.
-  useHotkeys([['Escape', menu.close, { preventDefault: false }]]);
+  useHotkeys([['Escape', menu.close]]);
   const area = areaOf(location, props.env);
   return (
     <div className="shell">

@@ -23,7 +23,11 @@ const oneFrame = {
 
 /** The web app from its sources, and what each page asks for at first: its address, to which the environment is added. */
 export async function bundleDashboard(): Promise<Bundled> {
-  const made = await bundle([fileURLToPath(new URL('main.tsx', browser))], { plugins: [oneFrame] });
+  const made = await bundle([fileURLToPath(new URL('main.tsx', browser))], {
+    plugins: [oneFrame],
+    // Chromium then compiles everything while it loads, beside the main thread: most of it is used at once.
+    banner: { js: '//# allFunctionsCalledOnLoad' },
+  });
   const addresses = Object.entries(first).map(([area, calls]) => [
     area,
     calls.map(([name, input]) => addressOf(name, input, '').slice(0, -'env='.length)),

@@ -80,6 +80,15 @@ describe('every page', () => {
     await page.locator('button[aria-expanded=false]:focus').waitFor();
     assert.match(await focused(), /^O/);
     assert.equal(await page.getByRole('menuitem').count(), 0);
+    // On a phone it is in the navigation, which stays open.
+    await page.setViewportSize(phone);
+    await page.getByRole('button', { name: 'Open the menu' }).click();
+    await page.getByRole('button', { name: /^Environment/ }).click();
+    await page.locator('[role=menuitem]:focus').waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('button[aria-expanded=false]:focus', { hasText: 'Environment' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Open the menu' }).waitFor();
     assert.deepEqual(problems.splice(0), []);
   });
 

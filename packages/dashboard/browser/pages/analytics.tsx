@@ -133,7 +133,7 @@ const figures = ({ totals, plan }: AnalyticsReport): Figure[] => [
     note:
       totals.calls === 0
         ? 'no calls in this range'
-        : `${totals.calls} calls, ${percent(totals.callAnswerRate)} answered`,
+        : `${totals.calls === 1 ? 'one call' : `${plain(totals.calls)} calls`}, ${percent(totals.callAnswerRate)} answered`,
   },
 ];
 
@@ -182,7 +182,7 @@ function Heatmap({ of }: { of: number[][] }): ReactNode {
                 {of[row]!.map((count, hour) => (
                   <Table.Td
                     key={hour}
-                    title={`${day}, ${hour}:00: ${count} messages`}
+                    title={`${day}, ${hour}:00: ${count === 1 ? 'one message' : `${plain(count)} messages`}`}
                     className={`heat-${Math.ceil((count / most) * 4)}`}
                   >
                     {count === 0 ? '' : compact(count)}

@@ -20,6 +20,8 @@ export function Menu(props: {
     const at = all.indexOf(document.activeElement as HTMLElement);
     const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
     if (event.key === 'Tab') menu.current!.hidePopover();
+    // It closes this menu alone, and the browser does that.
+    if (event.key === 'Escape') event.stopPropagation();
     if (next === undefined) return;
     event.preventDefault();
     all.at(next % all.length)?.focus();
