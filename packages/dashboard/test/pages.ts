@@ -17,7 +17,11 @@ export const pages: [name: string, path: (shop: Shop) => string, shows: (shop: S
   ['users by name', () => '/users?namePrefix=car', () => 'Carla Costa'],
   ['trace', () => '/trace?userId=alice', () => 'Follow alice'],
   ['delivery, not asked yet', () => '/delivery', () => 'Which message, and for whom?'],
-  ['delivery', (shop) => `/delivery?messageId=${shop.message}&userId=alice`, () => 'What happened'],
+  [
+    'delivery',
+    (shop) => `/delivery?messageId=${shop.message}&userId=alice`,
+    () => 'of Support: order 4711, sent',
+  ],
   ['logs', () => '/logs', () => 'messages.send'],
   ['logs of failures', () => '/logs?status=error&kind=webhook', () => 'webhook.test'],
   ['calls', () => '/calls', () => 'Video call by Carla'],

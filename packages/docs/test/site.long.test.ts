@@ -9,6 +9,7 @@ import {
   phone,
   useBrowser,
 } from '../../dashboard/test/browser.ts';
+import { vitals, watchVitals } from '../../dashboard/test/vitals.ts';
 import { environments } from '../../server/test/support/service.ts';
 import { use, useService } from '../../server/test/support/use.ts';
 import { buildClient, startProgram, writeFiles } from './programs.ts';
@@ -39,7 +40,7 @@ async function picture(page: Page, name: string): Promise<void> {
 }
 
 describe('the documentation in a browser', () => {
-  it('is accessible and fits, light and dark, on a desk and on a phone', long, async () => {
+  it('is accessible, fits and does not jump, light and dark, on a desk and on a phone', long, async () => {
     const desk = { width: 1440, height: 960 };
     // Each page in two of the four ways, the two kinds of pages in all.
     const both = ['', 'reference/messages'];
@@ -50,6 +51,7 @@ describe('the documentation in a browser', () => {
       ['light', phone, both],
     ] as const) {
       const { page, context, problems } = await openPage(browser, service.url);
+      await watchVitals(context);
       await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
       await page.setViewportSize(size);
       for (const path of shown) {
@@ -57,6 +59,9 @@ describe('the documentation in a browser', () => {
         await page.goto(`${service.url}/docs/${path}`);
         assert.equal(await page.getAttribute('html', 'data-theme'), theme);
         await assertFits(page, where);
+        await page.evaluate(() => document.fonts.ready);
+        const { shift, moved } = await vitals(page);
+        assert.equal(shift, 0, `${where}: ${moved.join('\n')}`);
         assert.deepEqual(await accessibilityProblems(page), [], where);
         await picture(page, where.replaceAll(/[ /]/g, '-'));
       }

@@ -14,7 +14,7 @@ import { FilterBar, FilterChoice, FilterText, useFilters } from '../ui/filter.ts
 import { Icon } from '../ui/icon.tsx';
 import { List, rows } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
-import { Avatar, namesOf, Person } from '../ui/people.tsx';
+import { Avatar, namesOf, Person, useConversationName } from '../ui/people.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { Tag } from '../ui/tag.tsx';
 import { Time } from '../ui/time.tsx';
@@ -160,6 +160,7 @@ function CallPage({ callId }: { callId: string }): ReactNode {
   const end = useChange('calls.end');
   const may = useMay('calls.end');
   const nameOf = useNames(call.data?.participants.map(({ userId }) => userId) ?? []);
+  const conversation = useConversationName(call.data?.conversationId ?? null);
   if (call.error) return <Failed error={call.error} retry={() => void call.refetch()} />;
   if (!call.data) return <Loading what="the call" />;
   const { conversationId, createdBy, metadata, participants } = call.data;
@@ -197,8 +198,8 @@ function CallPage({ callId }: { callId: string }): ReactNode {
         of={[
           [
             'Conversation',
-            <Anchor component={Link} href={`/${env}/conversations/${conversationId}`} className="mono">
-              {conversationId}
+            <Anchor component={Link} href={`/${env}/conversations/${conversationId}`} dir="auto">
+              {conversation ?? conversationId}
             </Anchor>,
           ],
           [

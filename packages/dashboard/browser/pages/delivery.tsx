@@ -13,7 +13,7 @@ import { Field } from '../ui/field.tsx';
 import { useFilters } from '../ui/filter.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Page, Section } from '../ui/page.tsx';
-import { Avatar } from '../ui/people.tsx';
+import { Avatar, useConversationName } from '../ui/people.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { Timeline, Trail } from '../ui/trail.tsx';
@@ -81,6 +81,7 @@ function Diagnosis(input: { messageId: string; userId: string }): ReactNode {
   const env = useEnv();
   const found = useCall('diagnostics.delivery', input, { everyMs: 5_000 });
   const nameOf = useNames([input.userId, found.data?.message.senderId ?? null]);
+  const conversation = useConversationName(found.data?.message.conversationId ?? null);
   if (found.error) return <Failed error={found.error} retry={() => void found.refetch()} />;
   if (!found.data) return <Loading what="the timeline" />;
   const { message, timeline, kept } = found.data;
@@ -108,7 +109,7 @@ function Diagnosis(input: { messageId: string; userId: string }): ReactNode {
               inherit
               underline="always"
             >
-              {message.conversationId}
+              <bdi>{conversation ?? message.conversationId}</bdi>
             </Anchor>
             , sent <Time at={message.createdAt} /> by{' '}
             {message.senderId === null ? 'the system' : nameOf(message.senderId)}. Sockets are kept since{' '}

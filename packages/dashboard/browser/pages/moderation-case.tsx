@@ -8,7 +8,7 @@ import type { ReportCase, ReportSnapshot } from '@parley/protocol';
 import { useCall, useEnv } from '../api/hooks.ts';
 import { useNames } from '../api/names.ts';
 import { Icon } from '../ui/icon.tsx';
-import { namesOf, Person } from '../ui/people.tsx';
+import { Person, useConversationName } from '../ui/people.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
 import { Tag } from '../ui/tag.tsx';
 import { Time } from '../ui/time.tsx';
@@ -87,20 +87,7 @@ const Step = (props: { label: string; icon: typeof UpIcon; go: (() => void) | nu
 function CaseTitle({ item: { target }, nameOf }: { item: ReportCase; nameOf: NameOf }): ReactNode {
   const env = useEnv();
   const { conversationId, userId, kind } = target;
-  const conversation = useCall(
-    'conversations.get',
-    { conversationId: conversationId ?? '' },
-    { enabled: conversationId !== null },
-  );
-  const members = useNames(conversation.data?.members.slice(0, 3).map((m) => m.userId) ?? []);
-  const place =
-    conversation.data?.name ??
-    (conversation.data
-      ? namesOf(
-          conversation.data.members.slice(0, 3).map((m) => members(m.userId)),
-          conversation.data.members.length,
-        )
-      : 'a conversation');
+  const place = useConversationName(conversationId) ?? 'a conversation';
   const person =
     userId === null ? (
       'the system'

@@ -1,4 +1,6 @@
 import type { CSSProperties, ReactNode } from 'react';
+import { useCall } from '../api/hooks.ts';
+import { useNames } from '../api/names.ts';
 import { once } from './once.ts';
 
 /** People as they are shown everywhere: their letters on their own colour, and their name. */
@@ -41,4 +43,13 @@ export function namesOf(names: readonly string[], total = names.length): string 
   if (total <= named) return list().format(names);
   const rest = total - named;
   return list().format([...names.slice(0, named), rest === 1 ? '1 other' : `${rest} others`]);
+}
+
+/** A conversation by its own name, or by its people's; undefined while it is not known, and where it is not to be had. */
+export function useConversationName(conversationId: string | null): string | undefined {
+  const input = { conversationId: conversationId ?? '' };
+  const { data } = useCall('conversations.get', input, { enabled: conversationId !== null });
+  const shown = data?.members.slice(0, named).map(({ userId }) => userId) ?? [];
+  const nameOf = useNames(shown);
+  return data && (data.name ?? namesOf(shown.map(nameOf), data.members.length));
 }
