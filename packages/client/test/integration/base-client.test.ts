@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { until } from '../../../server/test/cluster/nodes.ts';
 import { ready, voiceNote } from '../../../server/test/uploads/files.ts';
 import type { Answer } from '../../../server/test/support/api.ts';
@@ -81,32 +82,36 @@ function follow(old: Client, cids: string[]): Scenery {
 async function assertRight({ old, shown, events, errors }: Scenery, what: string): Promise<void> {
   await settled([{ client: old, handles: shown }]);
   for (const [cid, handle] of shown) {
-    const stored: any[] = [];
-    for (let before: number | undefined; ;) {
-      const at = `/v1/conversations/${cid}/messages?limit=100${before ? `&before=${before}` : ''}`;
-      const { body } = await server('GET', at);
-      stored.unshift(...body.data.reverse());
-      if (!body.hasMore) break;
-      before = stored[0].seq;
-    }
-    const expected = stored.map((m) =>
-      known({ text: null, replyTo: null, version: 0, editedAt: null, attachments: [], metadata: {}, ...m }),
-    );
-    const mine = () => handle.messages.get().items.map(known);
-    const list = () => old.conversations.get().items.find((item) => item.id === cid)!;
-    const { body } = await server('GET', `/v1/conversations/${cid}/members?limit=100`);
-    const { lastReadSeq } = body.data.find((m: any) => m.userId === old.userId);
-    const unread = stored.filter((m) => m.senderId !== old.userId && !m.deletedAt && m.seq > lastReadSeq);
-    const last = stored.filter((m) => !m.deletedAt).at(-1);
+    /** What the store holds at this moment. */
+    const wanted = async () => {
+      const stored: any[] = [];
+      for (let before: number | undefined; ;) {
+        const at = `/v1/conversations/${cid}/messages?limit=100${before ? `&before=${before}` : ''}`;
+        const { body } = await server('GET', at);
+        stored.unshift(...body.data.reverse());
+        if (!body.hasMore) break;
+        before = stored[0].seq;
+      }
+      const { body } = await server('GET', `/v1/conversations/${cid}/members?limit=100`);
+      const { lastReadSeq } = body.data.find((m: any) => m.userId === old.userId);
+      const unread = stored.filter((m) => m.senderId !== old.userId && !m.deletedAt && m.seq > lastReadSeq);
+      const last = stored.filter((m) => !m.deletedAt).at(-1);
+      const none = { text: null, replyTo: null, version: 0, editedAt: null, attachments: [], metadata: {} };
+      return {
+        state: [unread.length, last.id, lastReadSeq],
+        history: stored.map((m) => known({ ...none, ...m })),
+      };
+    };
+    const mine = () => {
+      const item = old.conversations.get().items.find(({ id }) => id === cid)!;
+      return {
+        state: [item.unreadCount, item.lastMessage?.id, item.lastReadSeq],
+        history: handle.messages.get().items.map(known),
+      };
+    };
     await allOf(handle);
-    const state = () => [list().unreadCount, list().lastMessage?.id, list().lastReadSeq];
-    await until(
-      () =>
-        JSON.stringify([mine(), state()]) ===
-        JSON.stringify([expected, [unread.length, last.id, lastReadSeq]]),
-    ).catch(() => undefined);
-    assert.deepEqual(mine(), expected, `${what}: history`);
-    assert.deepEqual(state(), [unread.length, last.id, lastReadSeq], `${what}: unread`);
+    await until(async () => isDeepStrictEqual(mine(), await wanted())).catch(() => undefined);
+    assert.deepEqual(mine(), await wanted(), `${what}: history and unread`);
     const told = events.filter((e) => e.cid === cid).map((e) => e.seq);
     assert.deepEqual(
       told,
@@ -237,6 +242,7 @@ test('identity#features, T0.1: a recorded client from before extensions misses, 
           const id = await sent(inGroup, 'gone for good');
           await inGroup.react(id, '👍');
           await done(server('DELETE', `/v1/messages/${id}?hard=true`));
+          await until(() => !live(inGroup).some((m) => m.id === id));
         },
       ],
       ['report', () => now.report({ messageId: someOf(inGroup) }, 'spam', 'look')],
@@ -338,7 +344,9 @@ test('identity#features, T0.1: a recorded client from before extensions misses, 
         'reply',
         () => {
           const to = from();
-          to.send({ text: 'reply', replyTo: someOf(to) });
+          // One that nobody deletes for good before it is sent.
+          const own = live(to, anna!.id)[0];
+          to.send(own ? { text: 'reply', replyTo: own.id! } : 'reply');
         },
       ],
       [
@@ -363,7 +371,10 @@ test('identity#features, T0.1: a recorded client from before extensions misses, 
         async () => {
           const to = from();
           const own = live(to, anna!.id)[0];
-          if (own) await to.delete(own.id!);
+          if (!own) return;
+          await to.delete(own.id!);
+          // What the current client picks next is there.
+          await until(() => !live(handles.get(to.id)!).some((m) => m.id === own.id));
         },
       ],
       [
@@ -433,6 +444,7 @@ test('identity#features, T0.1: a recorded client from before extensions misses, 
       await assertRight(other, 'a new device');
       const brief = (client: Client) =>
         client.conversations.get().items.map((item) => [item.id, item.unreadCount, item.lastSeq, item.muted]);
+      await until(() => isDeepStrictEqual(brief(old), brief(fresh))).catch(() => undefined);
       assert.deepEqual(brief(old), brief(fresh));
     } finally {
       fresh.disconnect();
