@@ -118,7 +118,7 @@ describe('calls of the kit', () => {
     await join.waitFor({ state: 'detached' });
     await page.evaluate(`kit.change({ state: 'ended' }), kit.goesOn([])`);
     await page.locator('.parley-call').waitFor({ state: 'detached' });
-    assert.equal(await join.count(), 0);
+    await join.waitFor({ state: 'detached' });
     const did = await page.evaluate(() => (globalThis as unknown as { kit: { did: string[] } }).kit.did);
     assert.deepEqual(did, ['join call_1', 'join call_1']);
     assert.deepEqual(problems, []);
