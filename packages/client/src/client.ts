@@ -145,6 +145,7 @@ export function createClient(options: ClientOptions): Client {
   });
   const syncer = new Syncer({
     clock,
+    random,
     request: (cursor, timeoutMs) => connection.request('sync', { cursor }, timeoutMs),
     begin: () => list.begin(),
     apply: (result, started, thorough) => {
@@ -240,7 +241,7 @@ export function createClient(options: ClientOptions): Client {
     },
     markRead,
     send,
-    soon: () => syncer.soon(),
+    soon: (failure) => syncer.soon(failure),
   });
 
   const extension = new Lazy(async () =>

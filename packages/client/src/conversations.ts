@@ -13,7 +13,8 @@ export interface ConversationsOptions {
   open(cid: string): ConversationHandle;
   markRead(cid: string, seq?: number): void;
   send(cid: string, draft: string | Draft): MessageItem;
-  soon(): void;
+  /** After a failure, which is told, it is asked later. */
+  soon(failure?: unknown): void;
 }
 
 const maxPages = 4;
@@ -95,7 +96,7 @@ export class Conversations implements Store<ConversationListSnapshot> {
         list.error = asError(e);
         list.store.touch();
       }
-      this.#o.soon();
+      this.#o.soon(e);
       throw e;
     }
     // These are further down than the user has scrolled: their page will bring them.

@@ -52,3 +52,23 @@ test('the list says why its first page is not there, and loadMore asks at once',
   await loaded;
   assert.deepEqual([list().items.length, list().error, asked], [1, undefined, 2]);
 });
+
+test('sdk#backoff: a list that stays away is asked for ever more rarely, and comes when it is back', async () => {
+  const { clock, server, client } = world();
+  server.create(['ann', 'bob']);
+  let away = true;
+  let syncs = 0;
+  server.onFrame = (_, frame) => {
+    if (frame['t'] === 'sync') syncs++;
+  };
+  server.onRest = (_, path, when) => {
+    if (away && when === 'before' && /\/conversations(\?|$)/.test(path)) throw new Refusal('internal', 500);
+  };
+  const ann = client('ann');
+  void ann.connect();
+  await clock.advance(600_000);
+  assert.ok(syncs > 10 && syncs < 60, `it asked ${syncs} times in ten minutes`);
+  away = false;
+  await clock.advance(60_000);
+  assert.equal(ann.conversations.get().items.length, 1);
+});
