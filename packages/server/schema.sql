@@ -109,7 +109,7 @@ CREATE TABLE users (
 ) WITH (fillfactor=85);
 CREATE INDEX users_erasing ON users USING btree (env, no) WHERE erasing IS NOT NULL;
 CREATE INDEX users_by_name ON users USING btree (env, lower(name) text_pattern_ops, id) WHERE name IS NOT NULL AND erased_at IS NULL;
-CREATE INDEX users_barred ON users USING btree (no) WHERE erased_at IS NOT NULL OR silenced_until IS NOT NULL OR deactivated_at IS NOT NULL;
+CREATE INDEX users_refused ON users USING btree (no) WHERE erased_at IS NOT NULL OR silenced_until IS NOT NULL OR deactivated_at IS NOT NULL;
 
 CREATE TABLE erased_ids (
   env integer NOT NULL,

@@ -3,7 +3,7 @@ import { guards, typingLimits } from '../../log/sql/guards.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { conversationOf, deactivatedAt, memberOf, membershipsOf as members, userOf } from '../sql/lookups.ts';
 
-/** A silence of the user, in its environment; nearly no user is in the index that this asks (users_barred). */
+/** A silence of the user, in its environment; nearly no user is in the index that this asks (users_refused). */
 const barred = (env: string, usr: string): string =>
   `LATERAL (SELECT silenced_until FROM users WHERE no = ${usr} AND env = ${env} AND (erased_at IS NOT NULL OR silenced_until IS NOT NULL) LIMIT 1)`;
 const silenced = 'coalesce(greatest(m.silenced_until, s.silenced_until) > clock_timestamp(), false)';

@@ -14,7 +14,7 @@ RETURNS TABLE (seq bigint) LANGUAGE sql STABLE AS $$
 $$;
 
 -- The member who sends, and until when it is silenced. A send may run slightly longer than its user exists: an erased user is
--- no member, and a deactivated one is silenced. Nearly no user is in the index that the inner query asks (users_barred).
+-- no member, and a deactivated one is silenced. Nearly no user is in the index that the inner query asks (users_refused).
 CREATE OR REPLACE FUNCTION sending_member(p_env int, p_conv bigint, p_usr bigint)
 RETURNS TABLE (tid tid, silenced timestamptz) LANGUAGE sql STABLE AS $$
   SELECT m.ctid, greatest(m.silenced_until, u.silenced_until, u.deactivated_until) FROM members m
