@@ -75,9 +75,15 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
       return at < 0 ? sections.length : at;
     };
     if (sections.length > 0) shown.sort((a, b) => sectionOf(a) - sectionOf(b));
-    const titleOf = (at: number): string | undefined => {
+    const titleOf = (at: number): ReactNode => {
       const section = sectionOf(shown[at]);
-      return at === 0 || section !== sectionOf(shown[at - 1]) ? sections[section]?.title : undefined;
+      if (at > 0 && section === sectionOf(shown[at - 1])) return null;
+      const title = sections[section]?.title;
+      return title === undefined ? null : (
+        <li className="parley-section">
+          <h3>{title}</h3>
+        </li>
+      );
     };
     const onKeyDown = (event: KeyboardEvent<HTMLUListElement>): void => {
       const rows = [...event.currentTarget.querySelectorAll<HTMLElement>('.parley-conversation')];
@@ -178,19 +184,12 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
 
 const Rows = ({ items, current, titleOf, row, onKeyDown }: LongListProps) => (
   <ul onKeyDown={onKeyDown}>
-    {items.map((item, at) => {
-      const title = titleOf(at);
-      return (
-        <Fragment key={item.id}>
-          {title === undefined ? null : (
-            <li className="parley-section">
-              <h3>{title}</h3>
-            </li>
-          )}
-          <li>{row(item, at === current)}</li>
-        </Fragment>
-      );
-    })}
+    {items.map((item, at) => (
+      <Fragment key={item.id}>
+        {titleOf(at)}
+        <li>{row(item, at === current)}</li>
+      </Fragment>
+    ))}
   </ul>
 );
 

@@ -11,8 +11,8 @@ export interface LongListProps {
   items: readonly ConversationListItem[];
   /** The index of the row to which the tab key goes, if it is in the page. */
   current: number;
-  /** The title over a row that begins a section. */
-  titleOf: (index: number) => string | undefined;
+  /** The title over a row that begins a section, or null. */
+  titleOf: (index: number) => ReactNode;
   row: (item: ConversationListItem, tabStop: boolean) => ReactNode;
   onKeyDown: (event: KeyboardEvent<HTMLUListElement>) => void;
   handle: Ref<LongListHandle>;
@@ -48,7 +48,7 @@ export default function LongList({ items, current, titleOf, row, onKeyDown, hand
   const [size, setSize] = useState(usual);
   const tops = [0];
   for (let i = 0; i < items.length; i++)
-    tops.push(tops[i]! + size.row + size.gap + (titleOf(i) === undefined ? 0 : size.title + size.gap));
+    tops.push(tops[i]! + size.row + size.gap + (titleOf(i) === null ? 0 : size.title + size.gap));
   /** The first row of which nothing is above this place. */
   const below = (y: number): number => {
     const at = tops.findIndex((top) => top >= y);
@@ -133,14 +133,9 @@ export default function LongList({ items, current, titleOf, row, onKeyDown, hand
       {room(tops[from]!)}
       {items.slice(from, to).map((item, i) => {
         const at = from + i;
-        const title = titleOf(at);
         return (
           <Fragment key={item.id}>
-            {title === undefined ? null : (
-              <li className="parley-section">
-                <h3>{title}</h3>
-              </li>
-            )}
+            {titleOf(at)}
             <li aria-setsize={items.length} aria-posinset={at + 1}>
               {row(item, at === tabStop)}
             </li>
