@@ -45,16 +45,29 @@ const isRunning = (pid: number): boolean => {
   }
 };
 
-/** The process among these that has the other end of the socket. */
+const hexOf = (port: number): string => port.toString(16).toUpperCase().padStart(4, '0');
+
+/**
+ * The process among these that has the other end of the socket. Both ports name the connection: another one may have
+ * the same port here and go elsewhere. The kernel's table may also leave out a row while others come and go.
+ */
 async function holderOf(socket: TestSocket, pids: readonly number[]): Promise<number> {
-  const { localPort } = (socket.ws as unknown as { _socket: Socket })._socket;
-  const port = localPort!.toString(16).toUpperCase().padStart(4, '0');
-  const rows = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((line) => line.trim().split(/\s+/));
-  const inode = rows.find(([, , remote]) => remote?.endsWith(`:${port}`))?.[9];
-  for (const pid of pids)
-    for (const fd of await readdir(`/proc/${pid}/fd`))
-      if ((await readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')) === `socket:[${inode}]`) return pid;
-  throw new Error(`no process has the socket at port ${localPort}`);
+  const { localPort, remotePort } = (socket.ws as unknown as { _socket: Socket })._socket;
+  let holder: number | undefined;
+  const find = async (): Promise<boolean> => {
+    const rows = (await readFile('/proc/net/tcp', 'utf8'))
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/));
+    const isIt = ([, local, remote]: string[]): boolean =>
+      !!local?.endsWith(`:${hexOf(remotePort!)}`) && !!remote?.endsWith(`:${hexOf(localPort!)}`);
+    const inode = rows.find(isIt)?.[9];
+    for (const pid of pids)
+      for (const fd of await readdir(`/proc/${pid}/fd`))
+        if ((await readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')) === `socket:[${inode}]`) holder = pid;
+    return holder !== undefined;
+  };
+  await until(find, () => `no process has the socket at port ${localPort}`);
+  return holder!;
 }
 
 /** New connections go to the processes in turn. */
