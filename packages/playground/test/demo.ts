@@ -32,7 +32,7 @@ export async function open(
   return { page, problems };
 }
 
-/** Signs in under a name of one's own. */
+/** Signs in under a name of one's own. A wide screen then opens the newest conversation: one that comes earlier would be read. */
 export async function signIn(
   browser: Browser,
   url: string,
@@ -43,6 +43,8 @@ export async function signIn(
   await visit.page.getByLabel('Or somebody else').fill(name);
   await visit.page.getByRole('button', { name: 'Start' }).click();
   await visit.page.locator('.parley-list').waitFor();
+  if (visit.page.viewportSize()!.width >= 768)
+    await visit.page.locator('.parley-conversation[aria-current=true]').waitFor();
   return visit;
 }
 
