@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from './type.ts';
 import type { Static } from 'typebox';
 import { nullable, open, optional, Seq, Timestamp } from './schemas/common.ts';
 import { ownVotes, Poll } from './schemas/polls.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from './type.ts';
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { limits, realtime } from './limits.ts';
 import { closed, nullable, open, optional, Seq, Timestamp, IdParam, UserId } from './schemas/common.ts';

@@ -29,3 +29,4 @@ export * from './schemas/webhooks.ts';
 export * from './schemas/words.ts';
 export * from './schemas/hooks.ts';
 export * from './webhook-events.ts';
+export { Type } from './type.ts';

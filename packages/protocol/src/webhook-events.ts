@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from './type.ts';
 import type { Static } from 'typebox';
 import { banned, Changes } from './events.ts';
 import { Call } from './schemas/calls.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import Type from 'typebox';
+import { Type } from '../src/type.ts';
 import type { TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 import { asyncapi } from '../src/generate/asyncapi.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { optional } from '../schemas/common.ts';
 import { AnalyticsReport, Granularity, UsageReport } from '../schemas/analytics.ts';
 import { operation, table } from './define.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { optional, page, pageQuery, UserId } from '../schemas/common.ts';
 import { Block } from '../schemas/blocks.ts';
 import { operation, pageCost, table } from './define.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { limits } from '../limits.ts';
 import { Call, CallKind, CallMedia, CallSource } from '../schemas/calls.ts';
 import { Cursor, IdParam, Metadata, nullable, open, optional, UserId } from '../schemas/common.ts';

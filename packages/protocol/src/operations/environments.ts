@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { environmentIdPattern } from '../ids.ts';
 import type { PlanName } from '../plans.ts';
 import { IdParam, optional, page, pageQuery } from '../schemas/common.ts';

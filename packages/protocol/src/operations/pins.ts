@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { IdParam, nullable, open, Timestamp } from '../schemas/common.ts';
 import { Message } from '../schemas/resources.ts';
 import { limits } from '../limits.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { IdParam, open } from '../schemas/common.ts';
 import { VotedOptions } from '../schemas/polls.ts';
 import { Reactions } from '../schemas/reactions.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { limits } from '../limits.ts';
 import { IdParam, nullable, open, optional, UserId } from '../schemas/common.ts';
 import { PushCredentialsView, PushDevice, PushProviderName, PushTestResult } from '../schemas/push.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { IdParam, open, optional, page, pageQuery, UserId } from '../schemas/common.ts';
 import { Emoji, Reaction, ReactionKey, Reactions } from '../schemas/reactions.ts';
 import { operation, pageCost, table } from './define.ts';

@@ -8,7 +8,7 @@ import {
   ReportReason,
   ReportStatus,
 } from '../schemas/reports.ts';
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { operation, pageCost, table } from './define.ts';
 
 const managed = {

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { nullable, open, optional } from '../schemas/common.ts';
 import {
   BufferRetention,

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { limits } from '../limits.ts';
 import { IdParam, nullable, open, optional, Timestamp } from '../schemas/common.ts';
 import { Attachment } from '../schemas/resources.ts';

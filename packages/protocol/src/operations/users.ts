@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { userIdPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
 import {

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import { limits } from '../limits.ts';
 import { IdParam, Moment, nullable, open, optional, page, pageQuery } from '../schemas/common.ts';
 import {

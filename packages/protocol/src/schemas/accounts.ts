@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import type { Static } from 'typebox';
 import { accountRoles } from '../roles.ts';
 import type { AccountRole } from '../roles.ts';

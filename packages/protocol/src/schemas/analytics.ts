@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import type { Static, TProperties } from 'typebox';
 import { planNames } from '../plans.ts';
 import type { PlanName } from '../plans.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import type { Static } from 'typebox';
 import { nullable, open, optional, Timestamp } from './common.ts';
 import { RtpCapabilities } from './rtc.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import type { Static, TProperties } from 'typebox';
 import { featureNames } from '../features.ts';
 import { planNames } from '../plans.ts';

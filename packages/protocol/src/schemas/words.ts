@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../type.ts';
 import type { Static } from 'typebox';
 import { limits } from '../limits.ts';
 import { open, Timestamp } from './common.ts';

@@ -1,5 +1,4 @@
-import Type from 'typebox';
-import { ApiError } from '@parley/protocol';
+import { ApiError, Type } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
 import { invalid } from '../platform/api-errors.ts';
 import { coercingValidator, unstorableText, validator } from '../platform/validation.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { ApiError, operation, plans } from '@parley/protocol';
+import { ApiError, operation, plans, Type } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
-import Type from 'typebox';
 import { serverCaller } from '../../src/features/callers.ts';
 import type { Environment, HttpContext, Person } from '../../src/features/context.ts';
 import type { Sessions } from '../../src/features/accounts/authenticate.ts';

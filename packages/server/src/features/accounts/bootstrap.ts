@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import {
   EnvironmentKind,
   EnvironmentName,
@@ -6,6 +5,7 @@ import {
   EnvironmentSettingsChange,
   PlanNameSchema,
   secretKeyPattern,
+  Type,
 } from '@parley/protocol';
 import { validator } from '../../platform/validation.ts';
 import { joined } from '../../platform/postgres/db.ts';

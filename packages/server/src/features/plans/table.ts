@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import Type from 'typebox';
-import { planNames, plans as defaults } from '@parley/protocol';
+import { planNames, plans as defaults, Type } from '@parley/protocol';
 import type { Plan, PlanName } from '@parley/protocol';
 import type { Logger } from '../../platform/logging.ts';
 import { validator } from '../../platform/validation.ts';

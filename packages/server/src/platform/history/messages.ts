@@ -1,5 +1,4 @@
-import { limits } from '@parley/protocol';
-import Type from 'typebox';
+import { limits, Type } from '@parley/protocol';
 import { validator } from '../validation.ts';
 import type { Validator } from '../validation.ts';
 import { HistoryError, historyEngines, historyErrorClasses } from './port.ts';
