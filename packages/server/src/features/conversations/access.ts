@@ -55,7 +55,7 @@ export async function lockForChange(
 
 /**
  * Throws unless the caller may write in the conversation, whatever it writes: messages have the same rules in
- * append_rules.sql. They bind users alone.
+ * append_rules.sql.ts. They bind users alone.
  */
 export function requireWriting({ conv, actor, silencedMs }: LockedAccess): void {
   requireOpen({ caller: { user: actor } }, conv);

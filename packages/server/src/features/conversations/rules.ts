@@ -41,7 +41,7 @@ export function setRules(conv: Ruled & { flags: number }, change: ConversationRu
   flag(flags.noReactions, rules.reacting !== undefined);
 }
 
-/** Throws `restricted` where posting is for moderators, and the caller is none: messages have the same rule in append_rules.sql. */
+/** Throws `restricted` where posting is for moderators, and the caller is none: messages have the same rule in append_rules.sql.ts. */
 export function requirePosting(conv: { flags: number }, by: Pick<LockedAccess, 'role' | 'actor'>): void {
   if ((conv.flags & guards.posting) !== 0 && !moderates(by)) throw refusals.posting();
 }

@@ -13,7 +13,7 @@ import { newPoll } from './polls.ts';
 /**
  * What happens to a message before it is appended. The policies run in the order of the list; each refuses the message
  * by throwing an ApiError, or passes it on, changed or not. A rule that needs the conversation's lock belongs into
- * `append_verdict` (log/sql/append_rules.sql).
+ * `append_verdict` (log/sql/append_rules.sql.ts).
  */
 
 type Policy = (ctx: Context, draft: Draft) => Draft | Promise<Draft>;

@@ -11,7 +11,7 @@ export const sql = `
 --   1. Lock. A conversation that another transaction has locked is left out: its messages are 'blocked', and nothing waits
 --      for it. Every change of a conversation, its members or its messages takes this lock, so what the next steps read stays
 --      true until the commit, and a row that was found once is found again by its place (ctid).
---   2. Decide, message by message, what is refused and what was sent before (append_rules.sql).
+--   2. Decide, message by message, what is refused and what was sent before (append_rules.sql.ts).
 --   3. Write the others, all at once, and tell the consumers of the log (consumers.ts).
 -- A clientMsgId of one sender occurs at most once per conversation in a call. A message that comes alone and has no
 -- attachments or extras, as most do in a quiet service, takes the same steps without arrays, at half the cost.

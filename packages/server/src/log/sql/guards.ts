@@ -1,6 +1,6 @@
 /**
  * Bits of `conversations.flags` that an append looks at: where one is set, a client's message may be refused
- * (append_rules.sql). They are read with the row that an append locks anyway.
+ * (append_rules.sql.ts). They are read with the row that an append locks anyway.
  */
 export const guards = {
   /** A direct conversation of two users of whom one blocks the other. */

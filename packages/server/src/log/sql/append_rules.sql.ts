@@ -1,3 +1,6 @@
+import { guards } from './guards.ts';
+
+export const sql = `
 -- The rules that append_messages follows. The first three return sets and consist of one
 -- statement, so that the planner inlines them into the calling statement; their LIMIT keeps it from turning them into a join
 -- over the whole table. Each is one index look-up.
@@ -30,7 +33,7 @@ CREATE OR REPLACE FUNCTION refused_until(p_name text, p_until timestamptz, p_at 
   SELECT CASE WHEN isfinite(p_until) THEN p_name || ' ' || ceil(extract(epoch FROM p_until - p_at) * 1000)::bigint ELSE p_name END
 $$;
 
--- The message that a reply refers to: one of the same conversation, possibly a tombstone. (`+ 0` makes it search by
+-- The message that a reply refers to: one of the same conversation, possibly a tombstone. ("+ 0" makes it search by
 -- id, not by conversation.)
 CREATE OR REPLACE FUNCTION reply_target(p_env int, p_conv bigint, p_id text)
 RETURNS TABLE (seq bigint) LANGUAGE sql STABLE AS $$
@@ -60,12 +63,12 @@ BEGIN
   END IF;
   IF p_original IS NOT NULL THEN RETURN 'duplicate'; END IF;
   IF p_sender IS NOT NULL AND p_member IS NULL THEN RETURN 'not_member'; END IF;
-  IF p_own AND p_flags & 256 <> 0 THEN RETURN 'pair_blocked'; END IF;
+  IF p_own AND p_flags & ${guards.blockedPair} <> 0 THEN RETURN 'pair_blocked'; END IF;
   IF p_own AND p_silenced > p_at THEN RETURN refused_until('restricted', p_silenced, p_at); END IF;
-  IF p_own AND p_flags & 512 <> 0 AND EXISTS (SELECT 1 FROM members m WHERE m.ctid = p_member AND m.role = 'member') THEN
+  IF p_own AND p_flags & ${guards.posting} <> 0 AND EXISTS (SELECT 1 FROM members m WHERE m.ctid = p_member AND m.role = 'member') THEN
     RETURN 'posting';
   END IF;
-  IF p_own AND p_flags & 1024 <> 0 THEN
+  IF p_own AND p_flags & ${guards.slowMode} <> 0 THEN
     SELECT m.last_sent_at + slow_mode(p_env, p_conv, p_member) INTO free FROM members m WHERE m.ctid = p_member;
     IF free > p_at THEN RETURN refused_until('slow', free, p_at); END IF;
   END IF;
@@ -125,3 +128,4 @@ BEGIN
   RETURN ARRAY(SELECT (p_files[i] IS NOT NULL)::int + 2 * (p_text[i] IS NULL)::int + 4 * (p_reply[i] IS NOT NULL)::int
     FROM generate_series(1, cardinality(p_text)) i ORDER BY i);
 END $$;
+`;
