@@ -263,6 +263,7 @@ export function createClient(options: ClientOptions): Client {
 
   /** sdk#procedure: `connected` when it resolves. */
   async function onHello(hello: Hello): Promise<void> {
+    if (session) users.stale();
     session = hello.sessionId;
     features = hello.features ?? [];
     list.defaultLevel = (hello.defaultLevel ?? 'all') as NotificationLevel;
@@ -274,7 +275,6 @@ export function createClient(options: ClientOptions): Client {
     outbox.online();
     reads.online();
     delivered.start();
-    users.stale();
     if (presence.watching) presence.refresh().catch(onError);
     await syncer.start(hello.storeEpoch);
     let timer: unknown;

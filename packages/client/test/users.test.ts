@@ -30,6 +30,28 @@ test('users that are drawn are fetched together, once, and kept fresh', async ()
   assert.equal(asked(), 2, 'and is looked up again after a gap');
 });
 
+test('names that are drawn are fetched again after a gap, also those that could not be fetched before', async () => {
+  const { clock, server, client } = world();
+  const ann = await connected(client('ann'), clock);
+  // As a page does it: it looks again whenever the store changes.
+  let drawn: string | undefined;
+  const draw = () => void (drawn = ann.users.find('bob')?.name);
+  ann.users.store.subscribe(draw);
+  server.onRest = (_method, path) => {
+    if (path.includes('/users/lookup')) throw new Error('cut');
+  };
+  draw();
+  await clock.advance(120_000);
+  server.onRest = () => {};
+  assert.equal(drawn, undefined);
+  const asked = () => server.requests.filter((r) => r.includes('/users/lookup')).length;
+  const before = asked();
+  const [socket] = server.sockets;
+  socket!.end(1006, '');
+  await clock.advance(60_000);
+  assert.deepEqual([drawn, asked() - before], ['Bob', 1]);
+});
+
 test('a look-up that fails is tried again with the next look', async () => {
   const { clock, server, client } = world();
   const ann = await connected(client('ann'), clock);

@@ -20,7 +20,7 @@ const atOnce = 200;
 
 /**
  * Names and pictures for everything that the client shows. States of a user: unknown --find--> wanted --answer-->
- * fresh. `user.updated` keeps it fresh while connected; after a reconnect the next `find` fetches it again.
+ * fresh. `user.updated` keeps it fresh while connected; after a reconnect `store` changes, and the next `find` fetches it again.
  */
 export class Users implements UsersApi {
   readonly store = new Value<ReadonlyMap<string, User>>(new Map());
@@ -32,7 +32,7 @@ export class Users implements UsersApi {
   }
   find = (id: string): User | undefined => {
     if (!this.#asked.has(id)) {
-      if (this.#asked.size > maxUsers) this.stale();
+      if (this.#asked.size > maxUsers) this.#asked.clear();
       this.#asked.add(id);
       if (this.#wanted.push(id) === 1) void Promise.resolve().then(() => this.#fetch());
     }
@@ -53,9 +53,10 @@ export class Users implements UsersApi {
     }
     this.store.set(all);
   }
-  /** What is known may be outdated by now. */
+  /** What is known may be outdated by now: what is drawn is fetched again. */
   stale(): void {
     this.#asked.clear();
+    this.receive([]);
   }
   async #fetch(): Promise<void> {
     const wanted = this.#wanted.splice(0);
