@@ -4,11 +4,11 @@
  */
 export interface SealedTable {
   table: string;
-  /** The primary key, by which the table is walked, with the types of its columns. */
-  key: readonly (readonly [column: string, type: string])[];
+  /** The primary key, by which the table is walked: its columns with their types. */
+  key: Readonly<Record<string, string>>;
   columns: readonly string[];
-  /** Columns of the row, or of a row that it refers to, that `context` needs. */
-  needs?: readonly (readonly [name: string, expression: string])[];
+  /** What `context` needs besides the key, as SQL. */
+  needs?: readonly string[];
   context: (row: Readonly<Record<string, unknown>>) => string;
   /** Of jsonb: the sealed value is a string in base64, in the rows for which `only` holds. */
   form?: 'json';
@@ -22,85 +22,72 @@ const erased = (row: Readonly<Record<string, unknown>>): string => `erased user 
 export const sealedTables: readonly SealedTable[] = [
   {
     table: 'secret_keys',
-    key: [['id', 'text']],
+    key: { id: 'text' },
     columns: ['secret'],
     context: ({ id }) => `secret key ${text(id)}`,
   },
   {
     table: 'accounts',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['totp_secret'],
     context: ({ no }) => `one-time codes of account ${text(no)}`,
   },
   {
     table: 'webhook_secrets',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['secret'],
-    needs: [['endpoint_id', '(SELECT e.id FROM webhook_endpoints e WHERE e.no = t.endpoint)']],
+    needs: ['(SELECT e.id FROM webhook_endpoints e WHERE e.no = t.endpoint) AS endpoint_id'],
     context: (row) => `webhook ${text(row['endpoint_id'])}`,
   },
   {
     table: 'hook_secrets',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['secret'],
-    needs: [['hook', 't.hook']],
+    needs: ['t.hook'],
     context: ({ hook }) => `hook ${text(hook)}`,
   },
   {
     table: 'push_credentials',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['sealed'],
-    needs: [
-      ['env', 't.env'],
-      ['provider', 't.provider'],
-    ],
+    needs: ['t.env', 't.provider'],
     context: ({ env, provider }) => `push credentials ${text(env)} ${text(provider)}`,
   },
   {
     table: 'storage_slots',
-    key: [
-      ['env', 'int'],
-      ['slot', 'text'],
-    ],
+    key: { env: 'int', slot: 'text' },
     columns: ['url', 'replica_url', 'secrets'],
     context: ({ env, slot }) => `storage ${text(env)} ${text(slot)}`,
   },
   {
     table: 'media_storages',
-    key: [['no', 'int']],
+    key: { no: 'int' },
     columns: ['config'],
-    needs: [['env', 't.env']],
+    needs: ['t.env'],
     context: ({ env }) => `media storage ${text(env)}`,
   },
   {
     table: 'sink_erasures',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['subject'],
-    needs: [['env', 't.env']],
+    needs: ['t.env'],
     context: erased,
   },
   {
     table: 'reports',
-    key: [
-      ['env', 'int'],
-      ['id', 'text'],
-    ],
+    key: { env: 'int', id: 'text' },
     columns: ['snapshot'],
     context: ({ env, id }) => `report ${text(env)} ${text(id)}`,
   },
   {
     table: 'idempotency',
-    key: [
-      ['env', 'int'],
-      ['key', 'text'],
-      ['route', 'bytea'],
-    ],
+    key: { env: 'int', key: 'text', route: 'bytea' },
     columns: ['body'],
     context: ({ env, key }) => `idempotency ${text(env)} ${text(key)}`,
   },
   {
     table: 'jobs',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['data'],
     context: () => 'account mail',
     form: 'json',
@@ -108,16 +95,16 @@ export const sealedTables: readonly SealedTable[] = [
   },
   {
     table: 'outbox',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['sealed'],
-    needs: [['env', 't.env']],
+    needs: ['t.env'],
     context: erased,
   },
   {
     table: 'webhook_deliveries',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['sealed'],
-    needs: [['env', 't.env']],
+    needs: ['t.env'],
     context: erased,
   },
 ];

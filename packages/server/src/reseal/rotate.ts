@@ -94,7 +94,7 @@ async function walk(
         lostCount++;
         if (lost.length < maxNamed) lost.push(place);
       });
-      after = table.key.map(([column]) => rows.at(-1)![column]);
+      after = Object.keys(table.key).map((column) => rows.at(-1)![column]);
       if (rows.length < portionRows) break;
     }
     if (count.changed > 0)
@@ -131,7 +131,9 @@ async function resealRows(
         const stored = typeof value === 'string' ? fresh.toString('base64') : fresh;
         changes.push({ row, column, values: [value, stored] });
       } catch {
-        const place = table.key.map(([name]) => shownKey(row[name])).join(' ');
+        const place = Object.keys(table.key)
+          .map((name) => shownKey(row[name]))
+          .join(' ');
         onLost(`${table.table}.${column} ${place}`);
       }
     }

@@ -28,11 +28,7 @@ test('every column of bytes in the schema is sealed again by a rotation, or is l
 test('tables are walked by their primary keys', () => {
   for (const { table, key, columns } of sealedTables) {
     const found = tables.find(({ name }) => name === table);
-    assert.deepEqual(
-      key.map(([column]) => column),
-      found?.key,
-      table,
-    );
+    assert.deepEqual(Object.keys(key), found?.key, table);
     const known = found!.columns.map(({ column }) => column);
     for (const column of columns) assert.ok(known.includes(column), `${table}.${column}`);
   }
