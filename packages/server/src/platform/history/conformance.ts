@@ -35,6 +35,10 @@ export function message(
   return { ...whole, revision: fields.revision ?? messageRevision(whole) };
 }
 
+const member = (
+  fields: Partial<MemberRecord> & Pick<MemberRecord, 'conversationId' | 'userId'>,
+): MemberRecord => ({ kind: 'member', role: 'member', removed: false, extras: null, revision: 1, ...fields });
+
 const edited = (of: MessageRecord, version: number): MessageRecord =>
   message({
     ...of,
@@ -216,26 +220,18 @@ export const checks: Check[] = [
         deletedAt: null,
         revision: 1,
       };
-      const member: MemberRecord = {
-        kind: 'member',
-        conversationId,
-        userId: 'alice',
-        role: 'owner',
-        removed: false,
-        extras: '{"muted":true}',
-        revision: 1,
-      };
+      const alice = member({ conversationId, userId: 'alice', role: 'owner', extras: '{"muted":true}' });
       const batch: HistoryRecord[] = [
         conversation,
-        member,
-        { ...member, userId: 'bob', role: 'member' },
+        alice,
+        { ...alice, userId: 'bob', role: 'member' },
         ...series(conversationId, [2, 3]),
       ];
       await history.write(batch);
       await history.write(batch);
       await history.write([
         { ...conversation, name: null, deletedAt: '2026-01-02T00:00:00.000Z', revision: 4 },
-        { ...member, removed: true, revision: 5 },
+        { ...alice, removed: true, revision: 5 },
       ]);
       assert.deepEqual(seqsOf(await history.read({ conversationId, limit: 5 })), [3, 2]);
     },
@@ -249,16 +245,7 @@ export const checks: Check[] = [
         ...m,
         senderId: i ? 'bob' : userId,
       })) as [MessageRecord, MessageRecord];
-      const member: MemberRecord = {
-        kind: 'member',
-        conversationId,
-        userId,
-        role: 'member',
-        removed: false,
-        extras: null,
-        revision: 1,
-      };
-      await history.write([mine, his, member]);
+      await history.write([mine, his, member({ conversationId, userId })]);
       for (let i = 0; i < 2; i++) await history.erase({ userId, replacement, messages: 'anonymize' });
       assert.deepEqual(await history.get(mine.id), { ...mine, senderId: replacement });
       assert.deepEqual(await history.get(his.id), his);
@@ -275,16 +262,9 @@ export const checks: Check[] = [
     async run(history, unique) {
       const conversationId = unique('conv');
       const [userId, replacement] = [unique('user'), `deleted:${unique('x')}`];
-      const member = {
-        kind: 'member',
-        conversationId,
-        role: 'member',
-        removed: false,
-        extras: null,
-      } as const;
       const [mine] = series(conversationId, [1]).map((m) => ({ ...m, senderId: userId }));
-      await history.write([mine!, { ...member, userId, revision: 1 }]);
-      await history.write([{ ...member, userId: replacement, removed: true, revision: 2 }]);
+      await history.write([mine!, member({ conversationId, userId })]);
+      await history.write([member({ conversationId, userId: replacement, removed: true, revision: 2 })]);
       await history.erase({ userId, replacement, messages: 'anonymize' });
       assert.equal((await history.get(mine!.id))?.senderId, replacement);
     },

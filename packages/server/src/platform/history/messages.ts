@@ -1,8 +1,8 @@
-import { limits } from '@parley/protocol';
+import { databaseTypes, limits } from '@parley/protocol';
 import Type from 'typebox';
 import { validator } from '../validation.ts';
 import type { Validator } from '../validation.ts';
-import { HistoryError, historyEngines, historyErrorClasses } from './port.ts';
+import { HistoryError, historyErrorClasses } from './port.ts';
 import type { Erasure, HistoryPage, HistoryRecord, MessageRecord, ReadRange } from './port.ts';
 import { bytesOf } from './shared.ts';
 import type { HistorySource } from './target.ts';
@@ -157,7 +157,7 @@ const lines = Type.Array(line, { maxItems: 100 });
 const report = Type.Object(
   {
     ok: Type.Boolean(),
-    type: Type.Enum([...historyEngines]),
+    type: Type.Enum([...databaseTypes]),
     version: orNull(text(200)),
     role: orNull(text(200)),
     tls: orNull(Type.Object({ enabled: Type.Boolean(), verified: Type.Boolean() }, exactly)),
@@ -186,13 +186,13 @@ const told = (value: object) =>
 const answers: Record<Exclude<Op, 'read'>, Validator> = {
   open: told(
     Type.Object(
-      { engine: Type.Enum([...historyEngines]), writesAtOnce: Type.Integer({ minimum: 1, maximum: 4 }) },
+      { engine: Type.Enum([...databaseTypes]), writesAtOnce: Type.Integer({ minimum: 1, maximum: 4 }) },
       exactly,
     ),
   ),
   migrate: told(
     Type.Object(
-      { engine: Type.Enum([...historyEngines]), runtimeUrl: orNull(text(10_000)), notes: lines },
+      { engine: Type.Enum([...databaseTypes]), runtimeUrl: orNull(text(10_000)), notes: lines },
       exactly,
     ),
   ),

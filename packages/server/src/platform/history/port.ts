@@ -1,11 +1,12 @@
+import type { DatabaseTest } from '@parley/protocol';
+
 /**
  * A customer's own database for history. It gets conversations, members, and messages in their present state, so that
  * the history can be read without this service. Writing is idempotent: a record that is older than the stored one
  * changes nothing.
  */
 
-export const historyEngines = ['postgres', 'mysql', 'mongodb', 'http'] as const;
-export type HistoryEngine = (typeof historyEngines)[number];
+export type HistoryEngine = DatabaseTest['type'];
 
 /**
  * The version of the tables or collections. Changes only add. Version 1 has no `extras`: a database of that version
@@ -98,17 +99,7 @@ export interface Erasure {
   messages: 'anonymize' | 'delete';
 }
 
-export interface HistoryReport {
-  ok: boolean;
-  type: HistoryEngine;
-  version: string | null;
-  role: string | null;
-  tls: { enabled: boolean; verified: boolean } | null;
-  schemaVersion: number | null;
-  grants: string[];
-  errors: string[];
-  warnings: string[];
-  rttMs: number | null;
+export interface HistoryReport extends Omit<DatabaseTest, 'egressIp'> {
   /** Identifies the database, whatever user name and address are used; written when its tables are created. */
   databaseId: string | null;
 }

@@ -1,5 +1,6 @@
 import type { MessageRecord } from '../../../platform/history/port.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { oneValue } from '../../../platform/postgres/rows.ts';
 
 /** Messages that come back from a customer's database into our store. */
 
@@ -62,13 +63,12 @@ export async function setCold(tx: Queryable, env: number, conv: number, cold: nu
 }
 
 /** How many messages of a conversation did not come back, because the customer's database no longer has them. */
-export async function stayedAway(db: Queryable, env: number, conv: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
+export const stayedAway = (db: Queryable, env: number, conv: number): Promise<number> =>
+  oneValue(
+    db,
     'SELECT count(*) AS n FROM messages WHERE env = $1 AND conv = $2 AND id IS NULL AND NOT hard',
     [env, conv],
   );
-  return row!.n;
-}
 
 const mostWanted = 100;
 
