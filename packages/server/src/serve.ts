@@ -107,10 +107,6 @@ async function runService(
   await store.stop();
 }
 
-function red(text: string): string {
-  return process.stdout.isTTY ? styleText('red', text) : text;
-}
-
 function announce(config: Config, logger: Logger, { port, first, open }: Started): void {
   const url = listenOrigin({ host: config.host, port });
   const lines = [
@@ -131,7 +127,8 @@ function announce(config: Config, logger: Logger, { port, first, open }: Started
       ...(first.password ? [`  password     ${first.password}`] : []),
     );
   }
-  for (const id of open) lines.push(red(`  ${id} takes unsigned tokens: ANYBODY CAN BE ANYBODY there`));
+  for (const id of open)
+    lines.push(styleText('red', `  ${id} takes unsigned tokens: ANYBODY CAN BE ANYBODY there`));
   process.stdout.write(`${lines.join('\n')}\n`);
   // Built now, while nobody waits for it. Workers find it in the cache.
   prepareDashboard().catch((error: unknown) =>

@@ -1,6 +1,6 @@
 /**
  * Every column that holds something sealed with the master key, and what its value is bound to. A test compares the list with
- * the schema: each column of bytes stands here, or in `unsealed` with the reason.
+ * the schema: each column of bytes stands here or, with the reason, in the test.
  */
 export interface SealedTable {
   table: string;
@@ -108,20 +108,3 @@ export const sealedTables: readonly SealedTable[] = [
     context: erased,
   },
 ];
-
-/** The other columns of bytes, and what a rotation does to each. */
-export const unsealed: Readonly<Record<string, string>> = {
-  'master_key_check.sealed': 'sealed with the new key at the beginning of a rotation, and again at its end',
-  'erased_ids.subject': 'a keyed hash; its key is kept in `master_key_check`, so it stays valid',
-  'idempotency.route': 'a keyed hash; its key is kept in `master_key_check`, so it stays valid',
-  'idempotency.fingerprint': 'a keyed hash; its key is kept in `master_key_check`, so it stays valid',
-  'push_devices.token_hash': 'a hash without a key: nothing',
-  'account_sessions.token': 'a hash without a key: nothing',
-  'recovery_codes.code': 'a hash without a key: nothing',
-  'passkeys.credential': 'public: nothing',
-  'passkeys.public_key': 'public: nothing',
-  'passkey_challenges.challenge': 'random: nothing',
-  'password_resets.token': 'a hash without a key: nothing',
-  'invitations.token': 'a hash without a key: nothing',
-  'invite_links.token': 'a hash without a key: nothing',
-};

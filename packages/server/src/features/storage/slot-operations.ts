@@ -161,7 +161,8 @@ export async function migrateDatabase(
   input: Input<'storage.migrateDatabase'>,
 ): Promise<Output<'storage.migrateDatabase'>> {
   const { adminUrl, ...given } = input;
-  if (check(ctx, 'adminUrl', adminUrl, given) === 'http')
+  const type = check(ctx, 'adminUrl', adminUrl, given);
+  if (type === 'http')
     throw invalid('adminUrl', 'An http endpoint keeps its own tables: there is nothing to migrate.');
   const storage = await sql.storageOf(ctx.db, ctx.env.no);
   const taken = storage.mode !== 'managed' && (storage.active === 'a' || storage.previous === 'a');
@@ -174,14 +175,14 @@ export async function migrateDatabase(
     if (error instanceof HistoryError) throw invalid('adminUrl', error.message);
     throw error;
   }
-  const { runtimeUrl, notes, engine } = done;
+  const { runtimeUrl, notes } = done;
   const shownUrl = runtimeUrl === null ? null : maskUrl(runtimeUrl);
   const row = await ctx.db.tx(async (tx) => {
     await sql.lockStorage(tx, ctx.env.no);
-    await audit(ctx, tx, 'storage.migrateDatabase', null, { type: engine, runtimeUrl: shownUrl });
+    await audit(ctx, tx, 'storage.migrateDatabase', null, { type, runtimeUrl: shownUrl });
     if (runtimeUrl === null) return undefined;
     return put(ctx, tx, slot, {
-      type: engine,
+      type,
       url: runtimeUrl,
       replicaUrl: null,
       shownReplicaUrl: null,

@@ -43,15 +43,11 @@ export interface StorageRow {
   missing: number;
   copy: Copy | null;
   status: SinkStatus;
-  failures: number;
-  since: string | null;
   lastSuccessAt: string | null;
   error: string | null;
-  errorClass: string | null;
 }
 
-export const storageColumns = `env, mode, active, previous, has_cold AS "hasCold", missing, copy, status, failures, since, last_success_at AS "lastSuccessAt", error,
-  error_class AS "errorClass"`;
+export const storageColumns = `env, mode, active, previous, has_cold AS "hasCold", missing, copy, status, last_success_at AS "lastSuccessAt", error`;
 
 const none = (env: number): StorageRow => ({
   env,
@@ -62,11 +58,8 @@ const none = (env: number): StorageRow => ({
   missing: 0,
   copy: null,
   status: 'healthy',
-  failures: 0,
-  since: null,
   lastSuccessAt: null,
   error: null,
-  errorClass: null,
 });
 
 export async function storageOf(db: Queryable, env: number): Promise<StorageRow> {

@@ -172,8 +172,7 @@ async function run(number: number, ask: Ask): Promise<unknown> {
     if (ask.op === 'migrate') return migrateHistory(ask.source, deps);
     const opened = histories.get(number)!;
     opened.history = openHistory(ask.source, deps);
-    const { engine, writesAtOnce } = await opened.history;
-    return { engine, writesAtOnce };
+    return { writesAtOnce: (await opened.history).writesAtOnce };
   }
   const opened = histories.get(number);
   if (!opened) throw new HistoryError('unreachable', undefined);

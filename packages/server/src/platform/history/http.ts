@@ -100,7 +100,6 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
   let keepsExtras = false;
 
   return {
-    engine: 'http',
     writesAtOnce: 2,
     test: () =>
       examine(

@@ -184,18 +184,8 @@ const told = (value: object) =>
     ),
   );
 const answers: Record<Exclude<Op, 'read'>, Validator> = {
-  open: told(
-    Type.Object(
-      { engine: Type.Enum([...databaseTypes]), writesAtOnce: Type.Integer({ minimum: 1, maximum: 4 }) },
-      exactly,
-    ),
-  ),
-  migrate: told(
-    Type.Object(
-      { engine: Type.Enum([...databaseTypes]), runtimeUrl: orNull(text(10_000)), notes: lines },
-      exactly,
-    ),
-  ),
+  open: told(Type.Object({ writesAtOnce: Type.Integer({ minimum: 1, maximum: 4 }) }, exactly)),
+  migrate: told(Type.Object({ runtimeUrl: orNull(text(10_000)), notes: lines }, exactly)),
   test: told(report),
   count: told(orNull(number)),
   get: told(Type.Unknown()),

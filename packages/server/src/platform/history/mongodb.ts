@@ -211,7 +211,6 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
   }
 
   return {
-    engine: 'mongodb',
     writesAtOnce: 1,
     test: () => test(client, db, target),
     write: (records, { rewrite = false } = {}) =>

@@ -112,7 +112,6 @@ export interface Migrated {
 
 /** One environment's connections to its database: at most four, closed when idle. */
 export interface History {
-  readonly engine: HistoryEngine;
   /** How many writes may be under way at once, if no record is in two of them. */
   readonly writesAtOnce: number;
   /** Never throws: the report says what is wrong. */
@@ -193,8 +192,8 @@ const certificate = /CERT|SELF_SIGNED|ALTNAME|ERR_TLS|ERR_SSL|UNABLE_TO_|HANDSHA
 export function commonError(error: unknown): HistoryError | null {
   if (error instanceof HistoryError) return error;
   const { code, name, message = '' } = error as { code?: unknown; name?: string; message?: string };
-  if (name === 'OutboundRefused') return new HistoryError('unreachable', undefined, message);
-  if (name === 'OutboundUnresolved') return new HistoryError('unreachable', undefined, message);
+  if (name === 'OutboundRefused' || name === 'OutboundUnresolved')
+    return new HistoryError('unreachable', undefined, message);
   if (name === 'OutboundTimeout' || code === 'ETIMEDOUT') return new HistoryError('timeout', undefined);
   if (typeof code === 'string') {
     if (certificate.test(code)) return new HistoryError('tls', code);

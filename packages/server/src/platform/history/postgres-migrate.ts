@@ -1,7 +1,7 @@
 import { Client, connection, tableIn, translate } from './postgres-connection.ts';
 import { historySchemaVersion } from './port.ts';
 import type { Migrated } from './port.ts';
-import { hex, passwordFor, sentences, shapes, writerName } from './shared.ts';
+import { hex, passwordFor, shapes, withoutUser, writerName } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import { urlFor } from './target.ts';
 import type { HistoryTarget } from './target.ts';
@@ -76,10 +76,7 @@ export async function migratePostgres(
     } catch (error) {
       const why = translate(error);
       if (why.errorClass !== 'permission') throw why;
-      return {
-        runtimeUrl: null,
-        notes: [sentences.noUser, ...grants.map((sql) => sql.replaceAll(name, 'parley_writer'))],
-      };
+      return withoutUser(grants, name);
     }
   } catch (error) {
     throw translate(error);

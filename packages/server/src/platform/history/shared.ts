@@ -7,6 +7,7 @@ import type {
   HistoryRecord,
   HistoryReport,
   MessageRecord,
+  Migrated,
   ReadRange,
 } from './port.ts';
 import type { HistoryTarget } from './target.ts';
@@ -211,6 +212,12 @@ export const writerName = (deps: HistoryDeps): string => `parley_writer_${hex(de
  * them.
  */
 export const passwordFor = (deps: HistoryDeps): string => `P${hex(deps, 24)}x7`;
+
+/** What a migration answers if its user may not make another: what that needs. */
+export const withoutUser = (grants: readonly string[], name: string): Migrated => ({
+  runtimeUrl: null,
+  notes: [sentences.noUser, ...grants.map((sql) => sql.replaceAll(name, 'parley_writer'))],
+});
 
 export function readMeta(report: HistoryReport, rows: readonly { key: string; value: string }[]): void {
   const meta = new Map(rows.map((r) => [r.key, r.value]));
