@@ -3,7 +3,6 @@ export interface Finding {
   area: Area;
   status: 'ok' | 'warning' | 'problem';
   found: string;
-  /** What to do; null if nothing. */
   advice: string | null;
 }
 
