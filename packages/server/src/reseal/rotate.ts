@@ -22,7 +22,6 @@ export class RotationRefused extends Error {}
 export interface Rotated {
   /** The fingerprint of the key that everything is sealed with. */
   key: string;
-  /** How many values were sealed again. */
   resealed: number;
   checked: number;
 }

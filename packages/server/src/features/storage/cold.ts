@@ -42,7 +42,6 @@ interface Circuit {
   probing: boolean;
 }
 
-/** A running read. */
 interface Read {
   startedAt: number;
   refuse(error: unknown): void;

@@ -87,8 +87,6 @@ export async function setDatabase(
       url,
       replicaUrl: replicaUrl ?? null,
       schema: given.schema ?? null,
-      shownUrl: maskUrl(url),
-      shownReplicaUrl: replicaUrl === undefined ? null : maskUrl(replicaUrl),
       secrets: signingSecret === undefined ? null : [{ secret: signingSecret, until: null }],
     });
   });
@@ -185,9 +183,7 @@ export async function migrateDatabase(
       type,
       url: runtimeUrl,
       replicaUrl: null,
-      shownReplicaUrl: null,
       schema: given.schema ?? null,
-      shownUrl: shownUrl!,
       secrets: null,
     });
   });

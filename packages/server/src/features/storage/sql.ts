@@ -1,5 +1,6 @@
 import type { DatabaseSlot } from '@parley/protocol';
 import type { HistoryEngine, HistoryReport } from '../../platform/history/port.ts';
+import { maskUrl } from '../../platform/history/target.ts';
 import { consumers } from '../../log/sql/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { oneRow, oneValue } from '../../platform/postgres/rows.ts';
@@ -199,8 +200,6 @@ export interface NewSlot {
   url: string;
   replicaUrl: string | null;
   schema: string | null;
-  shownUrl: string;
-  shownReplicaUrl: string | null;
   secrets: SlotSecret[] | null;
 }
 
@@ -232,8 +231,8 @@ export async function putSlot(
       seal(given.url),
       seal(given.replicaUrl),
       seal(given.secrets && JSON.stringify(given.secrets)),
-      given.shownUrl,
-      given.shownReplicaUrl,
+      maskUrl(given.url),
+      given.replicaUrl && maskUrl(given.replicaUrl),
       given.schema,
       now,
     ],

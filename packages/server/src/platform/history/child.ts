@@ -228,22 +228,19 @@ async function answered(number: number, ask: Ask): Promise<Buffer> {
     const value = opened ? await bounded(opened, ask, run(number, ask)) : await run(number, ask);
     told = { value };
   } catch (error) {
-    const { errorClass, message } =
-      error instanceof HistoryError
-        ? error
-        : new HistoryError('failed', undefined, 'what it sent cannot be read');
-    told = { error: { errorClass, message } };
+    told = failed(error instanceof HistoryError ? error : 'what it sent cannot be read');
   }
   if (ask.op === 'close' || ask.op === 'migrate' || (ask.op === 'open' && told.error))
     histories.delete(number);
   const body = Buffer.from(JSON.stringify(told));
   if (body.length <= answerBytes(ask)) return body;
-  const { errorClass, message } = new HistoryError(
-    'failed',
-    undefined,
-    'what it sent is larger than it can be',
-  );
-  return Buffer.from(JSON.stringify({ error: { errorClass, message } } satisfies Told));
+  return Buffer.from(JSON.stringify(failed('what it sent is larger than it can be')));
+}
+
+function failed(why: HistoryError | string): Told {
+  const { errorClass, message } =
+    why instanceof HistoryError ? why : new HistoryError('failed', undefined, why);
+  return { error: { errorClass, message } };
 }
 
 /** Ends what is asked when the database sends more than it can need. */

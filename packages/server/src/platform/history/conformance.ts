@@ -62,6 +62,7 @@ const stub = (of: MessageRecord): MessageRecord =>
 
 const series = (conversationId: string, seqs: number[]): MessageRecord[] =>
   seqs.map((seq) => message({ id: `msg_${conversationId}_${seq}`, conversationId, seq }));
+const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);
 const seqsOf = (page: { data: MessageRecord[] }): number[] => page.data.map((m) => m.seq);
 
 export const checks: Check[] = [
@@ -274,10 +275,10 @@ export const checks: Check[] = [
     async run(history, unique) {
       const conversationId = unique('conv');
       const [userId, replacement] = [unique('user'), `deleted:${unique('x')}`];
-      const written = series(
-        conversationId,
-        Array.from({ length: 60 }, (_, i) => i + 1),
-      ).map((m) => ({ ...m, senderId: m.seq % 2 ? userId : 'bob' }));
+      const written = series(conversationId, upTo(60)).map((m) => ({
+        ...m,
+        senderId: m.seq % 2 ? userId : 'bob',
+      }));
       await history.write(written);
       for (let i = 0; i < 2; i++) await history.erase({ userId, replacement, messages: 'delete' });
       await history.write(written);
@@ -296,10 +297,7 @@ export const checks: Check[] = [
     async run(history, unique) {
       const conversationId = unique('conv');
       const before = await history.count();
-      const batch = series(
-        conversationId,
-        Array.from({ length: 500 }, (_, i) => i + 1),
-      );
+      const batch = series(conversationId, upTo(500));
       await history.write(batch);
       await history.write(batch);
       if (before !== null) assert.equal(await history.count(), before + 500);
@@ -311,19 +309,14 @@ export const checks: Check[] = [
     name: 'writes of different records that are under way at once are all kept',
     async run(history, unique) {
       const conversationId = unique('conv');
-      const halves = [0, 1].map((half) =>
-        series(
-          conversationId,
-          Array.from({ length: 100 }, (_, i) => half * 100 + i + 1),
-        ),
-      );
+      const whole = series(conversationId, upTo(200));
+      const halves = [whole.slice(0, 100), whole.slice(100)];
       for (let round = 0; round < 5; round++) {
         const writes = halves.map((half) => half.slice(round * 20, round * 20 + 20));
         if (history.writesAtOnce > 1) await Promise.all(writes.map((records) => history.write(records)));
         else for (const records of writes) await history.write(records);
       }
-      const all = halves.flat().map((m) => m.seq);
-      assert.deepEqual(seqsOf(await history.read({ conversationId, limit: 200 })), all.toReversed());
+      assert.deepEqual(seqsOf(await history.read({ conversationId, limit: 200 })), upTo(200).toReversed());
     },
   },
 ];

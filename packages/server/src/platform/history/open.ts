@@ -21,7 +21,6 @@ export async function openHistory(source: HistorySource, deps: HistoryDeps): Pro
   return (await engines.mongodb()).openMongodb(target, deps);
 }
 
-/** Uses an admin's URL, which is not stored anywhere. */
 export async function migrateHistory(source: HistorySource, deps: HistoryDeps): Promise<Migrated> {
   const target = parseTarget(source.url, source);
   const { engine } = target;

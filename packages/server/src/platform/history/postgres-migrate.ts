@@ -6,7 +6,6 @@ import type { HistoryDeps } from './shared.ts';
 import { urlFor } from './target.ts';
 import type { HistoryTarget } from './target.ts';
 
-/** The tables in a customer's PostgreSQL. */
 const definitions = (at: (table: string) => string): string[] => [
   `CREATE TABLE IF NOT EXISTS ${at('parley_meta')} (key text PRIMARY KEY, value text NOT NULL)`,
   `CREATE TABLE IF NOT EXISTS ${at('parley_messages')} (env text NOT NULL, id text NOT NULL, conversation_id text NOT NULL, seq bigint NOT NULL,

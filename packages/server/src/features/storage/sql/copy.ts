@@ -47,7 +47,6 @@ export function conversationsWithPeople(
   );
 }
 
-/** How many conversations one batch looks at, at most. */
 const conversationsAtOnce = 50;
 
 /** The next conversations, each with the number of its people. */
