@@ -35,8 +35,6 @@ export interface Ticket {
 
 export interface StoredObject {
   size: number;
-  /** The type that the uploader declared to the storage; it proves nothing. */
-  contentType?: string;
   /** The first bytes, at most HEAD_BYTES. */
   head: Uint8Array;
   /** Set if the provider measures images itself. */
