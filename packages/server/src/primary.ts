@@ -38,10 +38,6 @@ export function inheritedStore(databaseUrl: string | undefined): Store | null {
   };
 }
 
-export const reportStarted = (started: Started): void => {
-  process.send?.(started);
-};
-
 export async function runPrimary(
   config: Config,
   logger: Logger,

@@ -10,7 +10,7 @@ import { explain } from './explain.ts';
 import { createLogger, endLog } from './platform/logging.ts';
 import type { Logger } from './platform/logging.ts';
 import { openStore } from './platform/postgres/store.ts';
-import { inheritedStore, reportStarted, runPrimary, workerIndex } from './primary.ts';
+import { inheritedStore, runPrimary, workerIndex } from './primary.ts';
 import type { Started } from './primary.ts';
 import { listenForSignals } from './signals.ts';
 import type { Signals } from './signals.ts';
@@ -93,7 +93,8 @@ async function runService(
     throw error;
   }
   if (service) {
-    if (inherited) reportStarted({ port: service.port, first: service.first, open: service.open });
+    const { port, first, open } = service;
+    if (inherited) process.send?.({ port, first, open } satisfies Started);
     else announce(config, logger, service);
     await signals.stop;
     logger.info('stopping');

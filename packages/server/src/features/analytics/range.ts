@@ -18,8 +18,7 @@ export const stepMs = { hour: hourMs, day: dayMs } as const;
 const defaultDays = { hour: limits.analyticsDays.hour, day: 30 } as const;
 
 /** The step numbers in the tables of analytics (migrations/0025). */
-const stepNumbers = { hour: 0, day: 1, month: 2 } as const;
-export const stepOf = (granularity: Granularity): number => stepNumbers[granularity];
+export const stepNumbers = { hour: 0, day: 1 } as const;
 
 /** Steps are whole: `from` is rounded down to the beginning of its step, `to` up to the end of its step. */
 export function readRange(

@@ -1,7 +1,7 @@
 import type { AnalyticsReport } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { oneValue } from '../../platform/postgres/rows.ts';
-import { stepOf } from './range.ts';
+import { stepNumbers } from './range.ts';
 import type { Piece, Range } from './range.ts';
 
 /** How figures are read. None of these statements reads a message. */
@@ -21,7 +21,7 @@ export async function stepCounts(
 ): Promise<{ at: string; counts: Counts }[]> {
   return db.query(
     'SELECT at, counts FROM counters WHERE env = $1 AND step = $2 AND at >= $3 AND at < $4 ORDER BY at',
-    [env, stepOf(range.granularity), ...edges(range)],
+    [env, stepNumbers[range.granularity], ...edges(range)],
   );
 }
 

@@ -13,7 +13,6 @@ import {
   frame,
   frameReader,
   mainOf,
-  messageFields,
   receivedBytes,
   settingsId,
 } from './messages.ts';
@@ -21,6 +20,7 @@ import type { Ask, Header, Settings, Told } from './messages.ts';
 import { migrateHistory, openHistory } from './open.ts';
 import { HistoryError } from './port.ts';
 import type { History, MessageRecord } from './port.ts';
+import { messageFields } from './record.ts';
 import { messageBytes, tooMuch } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 

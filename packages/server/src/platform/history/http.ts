@@ -34,17 +34,14 @@ function incoming(value: unknown): MessageRecord {
   const time = (field: string): unknown =>
     typeof m[field] === 'string' ? isoOf(new Date(m[field])) : (m[field] ?? null);
   return {
+    senderId: null,
+    text: null,
+    replyTo: null,
+    ...m,
     kind: 'message',
-    id: m['id'],
-    conversationId: m['conversationId'],
-    seq: m['seq'],
-    senderId: m['senderId'] ?? null,
-    text: m['text'] ?? null,
-    replyTo: m['replyTo'] ?? null,
     attachments: texted(m['attachments']),
     metadata: texted(m['metadata']),
     extras: texted(m['extras']),
-    version: m['version'],
     createdAt: time('createdAt') ?? new Date(0).toISOString(),
     editedAt: time('editedAt'),
     deletedAt: time('deletedAt'),

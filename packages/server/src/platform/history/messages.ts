@@ -4,6 +4,7 @@ import { validator } from '../validation.ts';
 import type { Validator } from '../validation.ts';
 import { HistoryError, historyErrorClasses } from './port.ts';
 import type { Erasure, HistoryPage, HistoryRecord, MessageRecord, ReadRange } from './port.ts';
+import { exactly, mostJson, messageSchema, number, orNull, text } from './record.ts';
 import { bytesOf } from './shared.ts';
 import type { HistorySource } from './target.ts';
 
@@ -114,44 +115,6 @@ export function frameReader(
   };
 }
 
-const text = (most: number) => Type.String({ maxLength: most });
-const orNull = (schema: object) => Type.Union([schema as ReturnType<typeof Type.String>, Type.Null()]);
-const id = text(512);
-const number = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const time = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' });
-const exactly = { additionalProperties: false };
-
-const mostJson = {
-  attachments: limits.bodyBytes,
-  metadata: 2 * limits.metadataBytes,
-  // Counts of reactions and a poll, whose texts may be longer than metadata.
-  extras: 4 * limits.metadataBytes,
-};
-
-const message = Type.Object(
-  {
-    kind: Type.Literal('message'),
-    id,
-    conversationId: id,
-    seq: number,
-    senderId: orNull(id),
-    text: orNull(text(limits.textCharacters)),
-    replyTo: orNull(id),
-    // JSON as it was written, or as the database writes it.
-    attachments: orNull(text(mostJson.attachments)),
-    metadata: orNull(text(mostJson.metadata)),
-    extras: orNull(text(mostJson.extras)),
-    version: number,
-    createdAt: time,
-    editedAt: orNull(time),
-    deletedAt: orNull(time),
-    hard: Type.Boolean(),
-    revision: number,
-  },
-  exactly,
-);
-export const messageFields = Object.keys(message.properties);
-
 const line = text(2_000);
 const lines = Type.Array(line, { maxItems: 100 });
 const report = Type.Object(
@@ -196,7 +159,7 @@ const answers: Record<Exclude<Op, 'read'>, Validator> = {
 const page = told(
   Type.Object({ data: Type.Array(Type.Unknown(), { maxItems: 1_000 }), hasMore: Type.Boolean() }, exactly),
 );
-const fits = validator(message);
+const fits = validator(messageSchema);
 
 const free = Type.Object({}, { 'x-metadata': true });
 /** The JSON in columns of a message. */

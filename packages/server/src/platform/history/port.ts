@@ -1,4 +1,6 @@
 import type { DatabaseTest } from '@parley/protocol';
+import type { Static } from 'typebox';
+import type { messageSchema } from './record.ts';
 
 /**
  * A customer's own database for history. It gets conversations, members, and messages in their present state, so that
@@ -25,25 +27,7 @@ interface Extended {
   revision: number;
 }
 
-export interface MessageRecord extends Extended {
-  kind: 'message';
-  id: string;
-  conversationId: string;
-  seq: number;
-  senderId: string | null;
-  text: string | null;
-  replyTo: string | null;
-  /** JSON of the attachment objects. */
-  attachments: string | null;
-  /** JSON. */
-  metadata: string | null;
-  version: number;
-  createdAt: string;
-  editedAt: string | null;
-  deletedAt: string | null;
-  /** Hard-deleted: an empty stub stays, so that a late repetition does not bring the message back. */
-  hard: boolean;
-}
+export type MessageRecord = Static<typeof messageSchema>;
 
 export interface ConversationRecord extends Extended {
   kind: 'conversation';

@@ -10,6 +10,7 @@ import type {
   Migrated,
   ReadRange,
 } from './port.ts';
+import { messageFields } from './record.ts';
 import type { HistoryTarget } from './target.ts';
 
 export interface HistoryDeps {
@@ -58,28 +59,14 @@ export const sentences = {
 
 type Kind = HistoryRecord['kind'];
 
+const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
 /** Tables of relational engines: besides these columns each has `env`, which is the first of its key. */
 export const shapes: Record<Kind, { table: string; key: readonly string[]; fields: readonly string[] }> = {
   message: {
     table: 'parley_messages',
     key: ['id'],
-    fields: [
-      'id',
-      'conversation_id',
-      'seq',
-      'sender_id',
-      'text',
-      'reply_to',
-      'attachments',
-      'metadata',
-      'version',
-      'created_at',
-      'edited_at',
-      'deleted_at',
-      'hard',
-      'revision',
-      'extras',
-    ],
+    fields: messageFields.filter((name) => name !== 'kind').map(snake),
   },
   conversation: {
     table: 'parley_conversations',
