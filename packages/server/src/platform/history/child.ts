@@ -180,8 +180,6 @@ async function run(number: number, ask: Ask): Promise<unknown> {
   switch (ask.op) {
     case 'test':
       return history.test();
-    case 'count':
-      return history.count();
     case 'get':
       return plain(await history.get(ask.id));
     case 'read': {

@@ -142,7 +142,6 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
     async erase(erasure) {
       await call('erase', { ...erasure });
     },
-    count: () => Promise.resolve(null),
     close: () => Promise.resolve(),
   };
 }

@@ -23,7 +23,7 @@ export interface Settings {
 
 export type Ask =
   | ({ op: 'open' | 'migrate'; source: HistorySource } & Tenant)
-  | { op: 'test' | 'count' | 'close' }
+  | { op: 'test' | 'close' }
   | { op: 'write'; records: readonly HistoryRecord[]; rewrite: boolean }
   | { op: 'read'; range: ReadRange }
   | { op: 'get'; id: string }
@@ -146,19 +146,18 @@ const told = (value: object) =>
       exactly,
     ),
   );
-const answers: Record<Exclude<Op, 'read'>, Validator> = {
+const answers: Record<Op, Validator> = {
   open: told(Type.Object({ writesAtOnce: Type.Integer({ minimum: 1, maximum: 4 }) }, exactly)),
   migrate: told(Type.Object({ runtimeUrl: orNull(text(10_000)), notes: lines }, exactly)),
   test: told(report),
-  count: told(orNull(number)),
+  read: told(
+    Type.Object({ data: Type.Array(Type.Unknown(), { maxItems: 1_000 }), hasMore: Type.Boolean() }, exactly),
+  ),
   get: told(Type.Unknown()),
   write: told(nothing),
   erase: told(nothing),
   close: told(nothing),
 };
-const page = told(
-  Type.Object({ data: Type.Array(Type.Unknown(), { maxItems: 1_000 }), hasMore: Type.Boolean() }, exactly),
-);
 const fits = validator(messageSchema);
 
 const free = Type.Object({}, { 'x-metadata': true });
@@ -226,7 +225,7 @@ function pageOf({ after, before, limit }: ReadRange, sent: HistoryPage, onUnfit:
  */
 export function readAnswer(ask: Ask, body: Buffer, onUnfit: OnUnfit = () => undefined): unknown {
   const answer = JSON.parse(body.toString()) as Told;
-  const wrong = (ask.op === 'read' ? page : answers[ask.op])(answer);
+  const wrong = answers[ask.op](answer);
   if (wrong) throw new HistoryError('failed', undefined, wrongWith(wrong.message));
   if (answer.value === undefined && !answer.error)
     throw new HistoryError('failed', undefined, 'it sent nothing');

@@ -300,7 +300,6 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
           }
         }
       }),
-    count: () => guarded(() => messages.countDocuments({ env }, bounded)),
     close: () => client.close().catch(() => undefined),
   };
 }

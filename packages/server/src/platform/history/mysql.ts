@@ -199,12 +199,6 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
       run: (...statement) => using((run) => run<MessageRow>(...statement)),
       transaction,
     }),
-    async count() {
-      const [row] = await using((run) =>
-        run<RowDataPacket>(`SELECT count(*) AS n FROM ${at('parley_messages')} WHERE env = ?`, [env]),
-      );
-      return Number(row!['n']);
-    },
     close: () => pool.end().catch(() => undefined),
   };
 }

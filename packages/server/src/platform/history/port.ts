@@ -105,8 +105,6 @@ export interface History {
   read(range: ReadRange): Promise<HistoryPage>;
   get(messageId: string): Promise<MessageRecord | null>;
   erase(erasure: Erasure): Promise<void>;
-  /** How many messages are stored; null if the engine cannot tell. */
-  count(): Promise<number | null>;
   close(): Promise<void>;
 }
 

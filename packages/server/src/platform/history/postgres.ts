@@ -126,13 +126,6 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
       run,
       transaction,
     }),
-    async count() {
-      const [row] = await run<{ n: string }>(
-        `SELECT count(*)::text AS n FROM ${at('parley_messages')} WHERE env = $1`,
-        [env],
-      );
-      return Number(row!.n);
-    },
     close: () => pool.end().catch(() => undefined),
   };
 }

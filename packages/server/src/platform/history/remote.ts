@@ -115,7 +115,6 @@ export function createRemoteHistories(options: {
         read: (range) => call<HistoryPage>({ op: 'read', range }),
         get: (id) => call<MessageRecord | null>({ op: 'get', id }),
         erase: (erasure) => call({ op: 'erase', erasure }),
-        count: () => call<number | null>({ op: 'count' }),
         async close() {
           ended = true;
           if (!place || place.process.isOver()) return;
