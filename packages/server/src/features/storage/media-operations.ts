@@ -58,7 +58,7 @@ async function test(
   const result = await tried(storage, request, {
     key: `${ctx.env.id}/test-${ids.secret(20)}`,
     now: ctx.services.clock.now(),
-    ...(origin === undefined ? {} : { origin }),
+    origin,
   });
   return { ...result, provider: storage.provider, at: nowOf(ctx) };
 }

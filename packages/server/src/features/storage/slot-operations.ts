@@ -35,14 +35,7 @@ export const audit = (
   before: object | null,
   after: object | null,
   target?: string,
-) =>
-  record(ctx, tx, {
-    where: { env: ctx.env.no },
-    action,
-    ...(target === undefined ? {} : { target }),
-    before,
-    after,
-  });
+) => record(ctx, tx, { where: { env: ctx.env.no }, action, target, before, after });
 
 /** Refuses a URL that is invalid or leads into our own network. */
 function check(

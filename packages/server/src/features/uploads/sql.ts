@@ -163,12 +163,9 @@ export const dropExpired = (db: Queryable, limit: number): Promise<number> =>
        ORDER BY keep_until LIMIT $1 FOR UPDATE SKIP LOCKED`,
   );
 
-export interface Removal {
+export interface Removal extends Pick<AttachmentRow, 'key' | 'storage' | 'resource'> {
   no: number;
   env: number;
-  key: string;
-  storage: number | null;
-  resource: Resource;
   attempts: number;
 }
 

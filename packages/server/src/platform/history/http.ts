@@ -122,12 +122,7 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
       });
     },
     async read({ conversationId, before, after, limit }): Promise<HistoryPage> {
-      const range = {
-        ...(before === undefined ? {} : { before }),
-        ...(after === undefined ? {} : { after }),
-        limit,
-      };
-      const { data, hasMore } = await call('read', { conversationId, ...range }, limit);
+      const { data, hasMore } = await call('read', { conversationId, before, after, limit }, limit);
       if (!Array.isArray(data)) throw new HistoryError('failed', undefined, 'the answer has no data');
       const messages = data.map(incoming).filter((m) => !m.hard);
       const place = ({ seq }: MessageRecord) => (Number.isSafeInteger(seq) ? seq : -1);

@@ -1,19 +1,14 @@
+import type { ConversationRecord } from '../../../platform/history/port.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { hasRow, maybeRow, oneRow } from '../../../platform/postgres/rows.ts';
 import type { Copy } from '../sql.ts';
 
 /** What a copy to or from a customer's database reads here, and how far it is. */
 
-export interface ConversationWithPeople {
+export interface ConversationWithPeople extends Omit<ConversationRecord, 'kind' | 'extras' | 'revision'> {
   no: number;
-  id: string;
-  type: string;
-  name: string | null;
-  metadata: string | null;
   /** JSON; null: all as by default. */
   rules: string | null;
-  createdAt: string;
-  deletedAt: string | null;
   lastSeq: number;
   /** [id, role]; the role is null for a user who is no longer a member. */
   people: [string, string | null][] | null;

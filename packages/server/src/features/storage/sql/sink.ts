@@ -2,7 +2,7 @@ import type { HistoryError } from '../../../platform/history/port.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { hasRow, maybeRow } from '../../../platform/postgres/rows.ts';
 import { storageColumns } from '../sql.ts';
-import type { Copy, SinkStatus, StorageMode, StorageRow } from '../sql.ts';
+import type { SinkStatus, StorageRow } from '../sql.ts';
 import { mustErase } from './erasures.ts';
 
 /** The sinks: which of them are due, whose turn it is, how it went. */
@@ -70,10 +70,7 @@ export async function releaseLease(db: Queryable, env: number, node: string): Pr
   await db.query(`UPDATE storage SET owned_until = '-infinity' WHERE env = $1 AND owner = $2`, [env, node]);
 }
 
-export interface OwnedStorage {
-  mode: StorageMode;
-  copy: Copy | null;
-  status: SinkStatus;
+export interface OwnedStorage extends Pick<StorageRow, 'mode' | 'copy' | 'status'> {
   since: string | null;
   failures: number;
   errorClass: string | null;
