@@ -2,7 +2,9 @@
 // (--check).
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { commandList } from '../packages/server/src/cli/commands/index.ts';
-import { document } from '../packages/server/src/cli/help.ts';
+import { flagName, usageOf } from '../packages/server/src/cli/command.ts';
+import type { Command } from '../packages/server/src/cli/command.ts';
+import { about, clone, codes, withValues } from '../packages/server/src/cli/help.ts';
 
 const file = new URL('../docs/operations/command-line.md', import.meta.url);
 const wanted = document(commandList);
@@ -24,4 +26,39 @@ if (current() !== wanted) {
     writeFileSync(file, wanted);
     console.log('wrote docs/operations/command-line.md');
   }
+}
+
+function document(commands: readonly Command[]): string {
+  const sections = commands.map((command) => {
+    const { name, summary, details = [], args = [], flags = [] } = command;
+    const rows = [
+      ...args.map(({ name: arg, text, values }) => [`<${arg}>`, withValues(text, values)]),
+      ...flags.map((flag) => [flagName(flag), flag.text]),
+    ].map(([left, text]) => `| \`${left!.replaceAll('|', '\\|')}\` | ${text!.replaceAll('|', '\\|')} |`);
+    return [
+      `## ${name}`,
+      '',
+      '```',
+      `parley ${usageOf(command)}`,
+      '```',
+      '',
+      `${summary}.`,
+      ...details.flatMap((text) => ['', text]),
+      ...(rows.length > 0 ? ['', '| | |', '|---|---|', ...rows] : []),
+    ].join('\n');
+  });
+  return `${[
+    '# The command line',
+    '',
+    '<!-- written by npm run generate from packages/server/src/cli/commands -->',
+    '',
+    `${about} ${clone}`,
+    '',
+    '- `--json` prints the answer as JSON, for programs. Messages go to stderr, answers to stdout.',
+    `- ${codes} Wrong use is anything that the person at the command line can correct: an unknown command or flag, a value that the operation refuses, an id that does not exist.`,
+    '- A data directory that does not exist is an error: only `start` and `restore` make one.',
+    '- `--help` explains a command; `parley --help` lists them; `parley --version` prints the version.',
+    '',
+    sections.join('\n\n'),
+  ].join('\n')}\n`;
 }

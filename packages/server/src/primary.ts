@@ -1,8 +1,8 @@
 import cluster from 'node:cluster';
 import type { Worker } from 'node:cluster';
 import { once } from 'node:events';
+import type { Service } from './compose.ts';
 import type { Config } from './config.ts';
-import type { Bootstrapped } from './features/accounts/bootstrap.ts';
 import type { Logger } from './platform/logging.ts';
 import { outsideConnection } from './platform/postgres/outside.ts';
 import { openStore } from './platform/postgres/store.ts';
@@ -18,12 +18,7 @@ const storeVariable = 'PARLEY_STORE';
 const indexVariable = 'PARLEY_WORKER';
 const replaceMs = 1_000;
 
-export interface Started {
-  port: number;
-  first: Bootstrapped | null;
-  /** The environments in which anybody can be anybody. */
-  open: string[];
-}
+export type Started = Pick<Service, 'port' | 'first' | 'open'>;
 
 /** The index of this worker. Each worker has its own metrics port, counted up from the setting. */
 export const workerIndex = (): number => Number(process.env[indexVariable] ?? 0);
@@ -42,10 +37,6 @@ export function inheritedStore(databaseUrl: string | undefined): Store | null {
     stop: () => Promise.resolve(),
   };
 }
-
-export const reportStarted = (started: Started): void => {
-  process.send?.(started);
-};
 
 export async function runPrimary(
   config: Config,

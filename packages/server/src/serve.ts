@@ -10,7 +10,7 @@ import { explain } from './explain.ts';
 import { createLogger, endLog } from './platform/logging.ts';
 import type { Logger } from './platform/logging.ts';
 import { openStore } from './platform/postgres/store.ts';
-import { inheritedStore, reportStarted, runPrimary, workerIndex } from './primary.ts';
+import { inheritedStore, runPrimary, workerIndex } from './primary.ts';
 import type { Started } from './primary.ts';
 import { listenForSignals } from './signals.ts';
 import type { Signals } from './signals.ts';
@@ -93,7 +93,8 @@ async function runService(
     throw error;
   }
   if (service) {
-    if (inherited) reportStarted({ port: service.port, first: service.first, open: service.open });
+    const { port, first, open } = service;
+    if (inherited) process.send?.({ port, first, open } satisfies Started);
     else announce(config, logger, service);
     await signals.stop;
     logger.info('stopping');
@@ -105,10 +106,6 @@ async function runService(
     logger.level = 'silent';
   }
   await store.stop();
-}
-
-function red(text: string): string {
-  return process.stdout.isTTY ? styleText('red', text) : text;
 }
 
 function announce(config: Config, logger: Logger, { port, first, open }: Started): void {
@@ -131,7 +128,8 @@ function announce(config: Config, logger: Logger, { port, first, open }: Started
       ...(first.password ? [`  password     ${first.password}`] : []),
     );
   }
-  for (const id of open) lines.push(red(`  ${id} takes unsigned tokens: ANYBODY CAN BE ANYBODY there`));
+  for (const id of open)
+    lines.push(styleText('red', `  ${id} takes unsigned tokens: ANYBODY CAN BE ANYBODY there`));
   process.stdout.write(`${lines.join('\n')}\n`);
   // Built now, while nobody waits for it. Workers find it in the cache.
   prepareDashboard().catch((error: unknown) =>

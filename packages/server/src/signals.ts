@@ -30,8 +30,7 @@ const endMs = 5_000;
 
 export function listenForSignals(exit: (code: number) => unknown): Signals {
   const running: Running = { hurry: () => undefined, end: () => Promise.resolve() };
-  let requested!: () => void;
-  const stop = new Promise<void>((resolve) => (requested = resolve));
+  const { promise: stop, resolve: requested } = Promise.withResolvers<void>();
   let interruptedAt = 0;
   let ending = false;
 

@@ -75,10 +75,9 @@ export const commonFlags: readonly Flag[] = [
 ];
 
 const shownArgument = ({ name, optional }: Argument): string => (optional ? `[<${name}>]` : `<${name}>`);
-const shownFlag = ({ name, value, values, required }: Flag): string => {
-  const whole = value === undefined ? `--${name}` : `--${name} ${values?.join('|') ?? `<${value}>`}`;
-  return required ? whole : `[${whole}]`;
-};
+export const flagName = ({ name, value, values }: Flag): string =>
+  value === undefined ? `--${name}` : `--${name} ${values?.join('|') ?? `<${value}>`}`;
+const shownFlag = (flag: Flag): string => (flag.required ? flagName(flag) : `[${flagName(flag)}]`);
 
 /** `env create --name <name> …`, without the program's own name. */
 export const usageOf = ({ name, args = [], flags = [] }: Command): string =>

@@ -42,7 +42,6 @@ export interface Page {
   nextCursor?: string | null;
 }
 
-/** How many pages of a list are shown at most. */
 const mostPages = 50;
 
 export async function all(read: (cursor: string | undefined) => Promise<unknown>): Promise<unknown[]> {

@@ -1,13 +1,10 @@
 import type { Queryable } from '../platform/postgres/db.ts';
+import { oneRow, oneValue } from '../platform/postgres/rows.ts';
 import { programPattern } from '../platform/postgres/program.ts';
 
 /** True if a service has started on this database. */
-export async function storeExists(db: Queryable): Promise<boolean> {
-  const [row] = await db.query<{ found: boolean }>(
-    `SELECT to_regclass('schema_migrations') IS NOT NULL AS found`,
-  );
-  return row!.found;
-}
+export const storeExists = (db: Queryable): Promise<boolean> =>
+  oneValue(db, `SELECT to_regclass('schema_migrations') IS NOT NULL AS found`);
 
 export interface AboutStore {
   version: string;
@@ -17,8 +14,9 @@ export interface AboutStore {
   programs: string[];
 }
 
-export async function aboutStore(db: Queryable): Promise<AboutStore> {
-  const [row] = await db.query<AboutStore>(
+export const aboutStore = (db: Queryable): Promise<AboutStore> =>
+  oneRow(
+    db,
     `SELECT split_part(current_setting('server_version'), ' ', 1) AS version,
        current_setting('server_version_num')::int AS "versionNumber",
        (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "nowMs",
@@ -26,5 +24,3 @@ export async function aboutStore(db: Queryable): Promise<AboutStore> {
          WHERE datname = current_database() AND application_name ~ $1), '{}') AS programs`,
     [programPattern],
   );
-  return row!;
-}

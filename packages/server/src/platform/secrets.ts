@@ -1,4 +1,11 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  hash,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
@@ -27,8 +34,7 @@ export interface MasterKeys {
   mac: Uint8Array;
 }
 
-const derived = (key: Uint8Array, purpose: string): Buffer =>
-  createHmac('sha256', key).update(purpose).digest();
+const derived = (key: Uint8Array, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 
 /** The key of `mac` in a store whose master key was never rotated. */
 export const macKeyOf = (masterKey: Uint8Array): Buffer => derived(masterKey, 'parley mac');
@@ -69,7 +75,6 @@ export function createVault(given: Uint8Array | (() => MasterKeys)): Vault {
       }
     throw failed;
   };
-  const hash = (key: Uint8Array, value: string): Buffer => createHmac('sha256', key).update(value).digest();
   return {
     seal,
     open: (sealed, context) => openWith(sealed, context).plain,
@@ -77,8 +82,8 @@ export function createVault(given: Uint8Array | (() => MasterKeys)): Vault {
       const { plain, index } = openWith(sealed, context);
       return index === 0 ? null : seal(plain, context);
     },
-    mac: (value) => hash(keys().mac, value),
-    signatures: (value) => keys().sign.map((key) => hash(key, value)),
+    mac: (value) => derived(keys().mac, value),
+    signatures: (value) => keys().sign.map((key) => derived(key, value)),
   };
 }
 
@@ -101,10 +106,7 @@ export async function loadMasterKey(
   if (given) return parseMasterKey(given);
   const path = join(dataDir, keyFile);
   if (storeIsNew) await makeKeyFile(path);
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-    return '';
-  });
+  const text = (await keptIn(path)) ?? '';
   const key = Buffer.from(text.trim(), 'base64');
   if (key.length === 32) return key;
   throw new Error(
@@ -140,6 +142,7 @@ async function withNewFile(path: string, place: (whole: string) => Promise<void>
 export const newMasterKey = (): string => randomBytes(32).toString('base64');
 
 const previousPath = (dataDir: string): string => join(dataDir, previousKeyFile);
+/** What a file holds; undefined if it does not exist. */
 const keptIn = (path: string): Promise<string | undefined> =>
   readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -170,6 +173,6 @@ export const dropPreviousKey = (dataDir: string): Promise<void> => rm(previousPa
 
 /** Constant-time comparison of two strings of any length. */
 export function sameString(a: string, b: string): boolean {
-  const digest = (s: string) => createHmac('sha256', 'compare').update(s).digest();
+  const digest = (text: string) => hash('sha256', text, 'buffer');
   return timingSafeEqual(digest(a), digest(b));
 }

@@ -1,14 +1,14 @@
 /**
  * Every column that holds something sealed with the master key, and what its value is bound to. A test compares the list with
- * the schema: each column of bytes stands here, or in `unsealed` with the reason.
+ * the schema: each column of bytes stands here or, with the reason, in the test.
  */
 export interface SealedTable {
   table: string;
-  /** The primary key, by which the table is walked, with the types of its columns. */
-  key: readonly (readonly [column: string, type: string])[];
+  /** The primary key, by which the table is walked: its columns with their types. */
+  key: Readonly<Record<string, string>>;
   columns: readonly string[];
-  /** Columns of the row, or of a row that it refers to, that `context` needs. */
-  needs?: readonly (readonly [name: string, expression: string])[];
+  /** What `context` needs besides the key, as SQL. */
+  needs?: readonly string[];
   context: (row: Readonly<Record<string, unknown>>) => string;
   /** Of jsonb: the sealed value is a string in base64, in the rows for which `only` holds. */
   form?: 'json';
@@ -22,85 +22,72 @@ const erased = (row: Readonly<Record<string, unknown>>): string => `erased user 
 export const sealedTables: readonly SealedTable[] = [
   {
     table: 'secret_keys',
-    key: [['id', 'text']],
+    key: { id: 'text' },
     columns: ['secret'],
     context: ({ id }) => `secret key ${text(id)}`,
   },
   {
     table: 'accounts',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['totp_secret'],
     context: ({ no }) => `one-time codes of account ${text(no)}`,
   },
   {
     table: 'webhook_secrets',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['secret'],
-    needs: [['endpoint_id', '(SELECT e.id FROM webhook_endpoints e WHERE e.no = t.endpoint)']],
+    needs: ['(SELECT e.id FROM webhook_endpoints e WHERE e.no = t.endpoint) AS endpoint_id'],
     context: (row) => `webhook ${text(row['endpoint_id'])}`,
   },
   {
     table: 'hook_secrets',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['secret'],
-    needs: [['hook', 't.hook']],
+    needs: ['t.hook'],
     context: ({ hook }) => `hook ${text(hook)}`,
   },
   {
     table: 'push_credentials',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['sealed'],
-    needs: [
-      ['env', 't.env'],
-      ['provider', 't.provider'],
-    ],
+    needs: ['t.env', 't.provider'],
     context: ({ env, provider }) => `push credentials ${text(env)} ${text(provider)}`,
   },
   {
     table: 'storage_slots',
-    key: [
-      ['env', 'int'],
-      ['slot', 'text'],
-    ],
+    key: { env: 'int', slot: 'text' },
     columns: ['url', 'replica_url', 'secrets'],
     context: ({ env, slot }) => `storage ${text(env)} ${text(slot)}`,
   },
   {
     table: 'media_storages',
-    key: [['no', 'int']],
+    key: { no: 'int' },
     columns: ['config'],
-    needs: [['env', 't.env']],
+    needs: ['t.env'],
     context: ({ env }) => `media storage ${text(env)}`,
   },
   {
     table: 'sink_erasures',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['subject'],
-    needs: [['env', 't.env']],
+    needs: ['t.env'],
     context: erased,
   },
   {
     table: 'reports',
-    key: [
-      ['env', 'int'],
-      ['id', 'text'],
-    ],
+    key: { env: 'int', id: 'text' },
     columns: ['snapshot'],
     context: ({ env, id }) => `report ${text(env)} ${text(id)}`,
   },
   {
     table: 'idempotency',
-    key: [
-      ['env', 'int'],
-      ['key', 'text'],
-      ['route', 'bytea'],
-    ],
+    key: { env: 'int', key: 'text', route: 'bytea' },
     columns: ['body'],
     context: ({ env, key }) => `idempotency ${text(env)} ${text(key)}`,
   },
   {
     table: 'jobs',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['data'],
     context: () => 'account mail',
     form: 'json',
@@ -108,33 +95,16 @@ export const sealedTables: readonly SealedTable[] = [
   },
   {
     table: 'outbox',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['sealed'],
-    needs: [['env', 't.env']],
+    needs: ['t.env'],
     context: erased,
   },
   {
     table: 'webhook_deliveries',
-    key: [['no', 'bigint']],
+    key: { no: 'bigint' },
     columns: ['sealed'],
-    needs: [['env', 't.env']],
+    needs: ['t.env'],
     context: erased,
   },
 ];
-
-/** The other columns of bytes, and what a rotation does to each. */
-export const unsealed: Readonly<Record<string, string>> = {
-  'master_key_check.sealed': 'sealed with the new key at the beginning of a rotation, and again at its end',
-  'erased_ids.subject': 'a keyed hash; its key is kept in `master_key_check`, so it stays valid',
-  'idempotency.route': 'a keyed hash; its key is kept in `master_key_check`, so it stays valid',
-  'idempotency.fingerprint': 'a keyed hash; its key is kept in `master_key_check`, so it stays valid',
-  'push_devices.token_hash': 'a hash without a key: nothing',
-  'account_sessions.token': 'a hash without a key: nothing',
-  'recovery_codes.code': 'a hash without a key: nothing',
-  'passkeys.credential': 'public: nothing',
-  'passkeys.public_key': 'public: nothing',
-  'passkey_challenges.challenge': 'random: nothing',
-  'password_resets.token': 'a hash without a key: nothing',
-  'invitations.token': 'a hash without a key: nothing',
-  'invite_links.token': 'a hash without a key: nothing',
-};

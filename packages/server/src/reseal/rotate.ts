@@ -22,7 +22,6 @@ export class RotationRefused extends Error {}
 export interface Rotated {
   /** The fingerprint of the key that everything is sealed with. */
   key: string;
-  /** How many values were sealed again. */
   resealed: number;
   checked: number;
 }
@@ -94,7 +93,7 @@ async function walk(
         lostCount++;
         if (lost.length < maxNamed) lost.push(place);
       });
-      after = table.key.map(([column]) => rows.at(-1)![column]);
+      after = Object.keys(table.key).map((column) => rows.at(-1)![column]);
       if (rows.length < portionRows) break;
     }
     if (count.changed > 0)
@@ -131,7 +130,9 @@ async function resealRows(
         const stored = typeof value === 'string' ? fresh.toString('base64') : fresh;
         changes.push({ row, column, values: [value, stored] });
       } catch {
-        const place = table.key.map(([name]) => shownKey(row[name])).join(' ');
+        const place = Object.keys(table.key)
+          .map((name) => shownKey(row[name]))
+          .join(' ');
         onLost(`${table.table}.${column} ${place}`);
       }
     }

@@ -2,8 +2,6 @@ import type { Queryable } from '../platform/postgres/db.ts';
 import { programPattern } from '../platform/postgres/program.ts';
 import type { SealedTable } from './columns.ts';
 
-const names = ({ key }: SealedTable): string[] => key.map(([column]) => column);
-
 /** One portion of a table in the order of its key, from after the given key. */
 export function portion(
   db: Queryable,
@@ -12,21 +10,19 @@ export function portion(
   limit: number,
 ): Promise<Record<string, unknown>[]> {
   const { table, key, columns, needs = [], form, only } = sealed;
-  const shown = [
-    ...names(sealed).map((column) => `t.${column}`),
-    ...columns.map((column) => (form === 'json' ? `t.${column} #>> '{}' AS ${column}` : `t.${column}`)),
-    ...needs
-      .filter(([name]) => !names(sealed).includes(name))
-      .map(([name, expression]) => `${expression} AS ${name}`),
-  ];
-  const place = names(sealed)
+  const place = Object.keys(key)
     .map((column) => `t.${column}`)
     .join(', ');
-  const from = key.map(([, type], i) => `$${i + 2}::${type}`).join(', ');
+  const values = columns.map((column) =>
+    form === 'json' ? `t.${column} #>> '{}' AS ${column}` : `t.${column}`,
+  );
+  const from = Object.values(key)
+    .map((type, i) => `$${i + 2}::${type}`)
+    .join(', ');
   const conditions = [...(after ? [`(${place}) > (${from})`] : []), ...(only ? [only] : [])];
   const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
   return db.query(
-    `SELECT ${shown.join(', ')} FROM ${table} t ${where} ORDER BY ${place} LIMIT $1`,
+    `SELECT ${[place, ...values, ...needs].join(', ')} FROM ${table} t ${where} ORDER BY ${place} LIMIT $1`,
     after ? [limit, ...after] : [limit],
   );
 }
@@ -40,10 +36,12 @@ export async function replace(
 ): Promise<boolean> {
   const { table, key, form } = sealed;
   const value = (n: number): string => (form === 'json' ? `to_jsonb($${n}::text)` : `$${n}::bytea`);
-  const place = key.map(([column, type], i) => `${column} = $${i + 3}::${type}`).join(' AND ');
+  const place = Object.entries(key)
+    .map(([column, type], i) => `${column} = $${i + 3}::${type}`)
+    .join(' AND ');
   const rows = await db.query(
     `UPDATE ${table} SET ${at.column} = ${value(2)} WHERE ${place} AND ${at.column} = ${value(1)} RETURNING 1`,
-    [from, to, ...names(sealed).map((column) => at.row[column])],
+    [from, to, ...Object.keys(key).map((column) => at.row[column])],
   );
   return rows.length > 0;
 }

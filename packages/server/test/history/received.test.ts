@@ -41,7 +41,7 @@ test('docs/storage.md, Safety: what a database sends over TLS is counted, and co
     await megabytes(1);
     const again = await open();
     assert.equal(await again.get(id), null);
-    assert.equal(await again.count(), 1);
+    assert.equal((await again.test()).ok, true);
   } finally {
     await client.end();
     await remote.close();

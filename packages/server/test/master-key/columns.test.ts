@@ -2,7 +2,24 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { createVault, macKeyOf } from '../../src/platform/secrets.ts';
-import { sealedTables, unsealed } from '../../src/reseal/columns.ts';
+import { sealedTables } from '../../src/reseal/columns.ts';
+
+/** The columns of bytes that are not sealed, and what a rotation does to each. */
+const unsealed: Readonly<Record<string, string>> = {
+  'master_key_check.sealed': 'sealed with the new key at the beginning of a rotation, and again at its end',
+  'erased_ids.subject': 'a keyed hash; its key is kept in `master_key_check`, so it stays valid',
+  'idempotency.route': 'a keyed hash; its key is kept in `master_key_check`, so it stays valid',
+  'idempotency.fingerprint': 'a keyed hash; its key is kept in `master_key_check`, so it stays valid',
+  'push_devices.token_hash': 'a hash without a key: nothing',
+  'account_sessions.token': 'a hash without a key: nothing',
+  'recovery_codes.code': 'a hash without a key: nothing',
+  'passkeys.credential': 'public: nothing',
+  'passkeys.public_key': 'public: nothing',
+  'passkey_challenges.challenge': 'random: nothing',
+  'password_resets.token': 'a hash without a key: nothing',
+  'invitations.token': 'a hash without a key: nothing',
+  'invite_links.token': 'a hash without a key: nothing',
+};
 
 const schema = readFileSync(new URL('../../schema.sql', import.meta.url), 'utf8');
 const tables = [...schema.matchAll(/^CREATE TABLE (\w+) \(\n([^]*?)^\)/gm)].map(([, name, body]) => ({
@@ -28,11 +45,7 @@ test('every column of bytes in the schema is sealed again by a rotation, or is l
 test('tables are walked by their primary keys', () => {
   for (const { table, key, columns } of sealedTables) {
     const found = tables.find(({ name }) => name === table);
-    assert.deepEqual(
-      key.map(([column]) => column),
-      found?.key,
-      table,
-    );
+    assert.deepEqual(Object.keys(key), found?.key, table);
     const known = found!.columns.map(({ column }) => column);
     for (const column of columns) assert.ok(known.includes(column), `${table}.${column}`);
   }

@@ -94,7 +94,9 @@ const values = (vault: Vault): Promise<Map<string, string>> =>
           const value = row[column] as Buffer | string | null;
           if (value === null) continue;
           const bytes = typeof value === 'string' ? Buffer.from(value, 'base64') : value;
-          const place = table.key.map(([name]) => (Buffer.isBuffer(row[name]) ? '' : row[name])).join(' ');
+          const place = Object.keys(table.key)
+            .map((name) => (Buffer.isBuffer(row[name]) ? '' : row[name]))
+            .join(' ');
           found.set(
             `${table.table}.${column} ${place}`,
             vault.open(bytes, table.context(row)).toString('hex'),

@@ -27,7 +27,7 @@ async function start(t: TestContext, slowest: Slowest) {
   const storage = createManaged({
     directory,
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/media`,
-    secret: Buffer.alloc(32, 1),
+    secrets: [Buffer.alloc(32, 1)],
     now: () => new Date(),
     uniqueName: () => `upload-${(serial += 1)}`,
     slowest,

@@ -26,7 +26,7 @@ async function startManaged(options: Partial<ManagedConfig> = {}): Promise<Serve
   const config: ManagedConfig = {
     directory,
     baseUrl: `http://127.0.0.1:${port}/media`,
-    secret: Buffer.alloc(32, 1),
+    secrets: [Buffer.alloc(32, 1)],
     now: () => new Date(),
     uniqueName: () => `upload-${(serial += 1)}`,
     ...options,
@@ -224,7 +224,7 @@ async function until(met: () => Promise<boolean>): Promise<void> {
 test('another secret signs nothing here', async (t) => {
   const server = await startManaged();
   t.after(() => server.stop());
-  const stranger = createManaged({ ...server.config, secret: Buffer.alloc(32, 2) });
+  const stranger = createManaged({ ...server.config, secrets: [Buffer.alloc(32, 2)] });
   assert.equal((await upload(await stranger.ticket(ask('a', png.length)), png)).status, 403);
 });
 

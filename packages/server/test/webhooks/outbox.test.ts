@@ -5,7 +5,7 @@ import { createOutbox } from '../../src/platform/jobs/outbox.ts';
 import { emit } from '../../src/platform/jobs/sql/outbox.ts';
 import type { Consumer } from '../../src/platform/jobs/outbox.ts';
 import type { OutboxRow } from '../../src/platform/jobs/sql/outbox.ts';
-import { createWorkSignal, gathered } from '../../src/platform/jobs/wake.ts';
+import { createWorkSignal } from '../../src/platform/jobs/wake.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import { migrate, readSchema } from '../../src/platform/postgres/migrate.ts';
@@ -172,14 +172,17 @@ test('Who works hears of work by its subject, from processes where nobody works'
   await Promise.all([working.stop(), elsewhere.stop()]);
 });
 
-test('Calls are gathered, and the last one is always followed by a run', async () => {
+test('What is raised is gathered, and the last time is always followed by a notice', async () => {
   let runs = 0;
   let ran!: () => void;
   const next = () => new Promise<void>((resolve) => (ran = resolve));
-  const call = gathered(1, () => {
+  const query = () => {
     runs++;
     ran();
-  });
+    return Promise.resolve([]);
+  };
+  const work = createWorkSignal({ db: { query }, connection: postgres.connection, logger });
+  const call = () => work.raise('subject');
   const keep = setInterval(() => undefined, 1_000);
   const first = next();
   for (let i = 0; i < 100; i++) call();

@@ -3,7 +3,6 @@ import { backUp, passphraseFrom, restore } from '../../backup/backup.ts';
 import type { Command, Line } from '../command.ts';
 import { fromHere } from '../operation.ts';
 
-/** The file that a backup is written to or read from. */
 const backupFile = async ({ args, env }: Line) => ({
   file: fromHere(env, args['file']!),
   passphrase: await passphraseFrom(env),

@@ -3,7 +3,6 @@ export interface Finding {
   area: Area;
   status: 'ok' | 'warning' | 'problem';
   found: string;
-  /** What to do; null if nothing. */
   advice: string | null;
 }
 
@@ -23,15 +22,8 @@ export const areas = [
 export type Area = (typeof areas)[number];
 
 export const ok = (area: Area, found: string): Finding => ({ area, status: 'ok', found, advice: null });
-export const warning = (area: Area, found: string, advice: string): Finding => ({
-  area,
-  status: 'warning',
-  found,
-  advice,
-});
-export const problem = (area: Area, found: string, advice: string): Finding => ({
-  area,
-  status: 'problem',
-  found,
-  advice,
-});
+const finding =
+  (status: Finding['status']) =>
+  (area: Area, found: string, advice: string): Finding => ({ area, status, found, advice });
+export const warning = finding('warning');
+export const problem = finding('problem');

@@ -72,22 +72,19 @@ export function createActiveUsers(options: {
   const hour = (): string => new Date(clock.now()).toISOString().slice(0, 13);
   const month = (): string => new Date(clock.now()).toISOString().slice(0, 7);
 
+  const bounds = { maxBatch: 500, maxWaiting: 50_000 };
   const { add: note } = createBatcher<Activity, boolean>({
-    maxBatch: 500,
-    maxWaiting: 50_000,
+    ...bounds,
     pace: readPace(),
     run: (items) => noteConnected(db, items),
   });
-
   const { add: check } = createBatcher<Activity, string>({
-    maxBatch: 500,
-    maxWaiting: 50_000,
+    ...bounds,
     pace: readPace(),
     run: (items) => monthVerdicts(db, items),
   });
   const { add: count } = createBatcher<Activity, void>({
-    maxBatch: 500,
-    maxWaiting: 50_000,
+    ...bounds,
     run: async (items) => {
       await countInMonth(db, items);
       return items.map(() => undefined);

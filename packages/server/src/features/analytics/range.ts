@@ -1,4 +1,4 @@
-import { ApiError, limits } from '@parley/protocol';
+import { limits } from '@parley/protocol';
 import { invalid } from '../../platform/api-errors.ts';
 
 /** analytics#range: the steps that a request asks for. All times are UTC, in milliseconds. */
@@ -18,8 +18,7 @@ export const stepMs = { hour: hourMs, day: dayMs } as const;
 const defaultDays = { hour: limits.analyticsDays.hour, day: 30 } as const;
 
 /** The step numbers in the tables of analytics (migrations/0025). */
-const stepNumbers = { hour: 0, day: 1, month: 2 } as const;
-export const stepOf = (granularity: Granularity): number => stepNumbers[granularity];
+export const stepNumbers = { hour: 0, day: 1 } as const;
 
 /** Steps are whole: `from` is rounded down to the beginning of its step, `to` up to the end of its step. */
 export function readRange(
@@ -40,41 +39,19 @@ export function readRange(
 }
 
 const form =
-  /^(\d{4})-(\d{2})-(\d{2})(?:T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?)?$/i;
+  /^(\d{4}-\d{2}-\d{2})(?:T((?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?)(Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?)?$/i;
 
 /**
  * Parses a date, or a timestamp with any offset; without an offset it is UTC. (In a query an unescaped + has become a
  * space.)
  */
 function moment(text: string, param: string): number {
-  const parts = form.exec(text.replace(' ', '+'));
-  const wrong = (): ApiError =>
-    new ApiError('invalid_request', {
-      param,
-      message: `\`${param}\` is a date (2026-11-01) or a timestamp (2026-11-01T13:00:00Z).`,
-    });
-  if (!parts) throw wrong();
-  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map((part) => Number(part ?? 0)) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const fraction = Math.floor(Number(`0.${parts[7] ?? 0}`) * 1000);
-  const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, day);
+  const [, day = '', time = '00:00', offset = 'Z'] = form.exec(text.replace(' ', '+')) ?? [];
+  const midnight = Date.parse(day);
   // Date turns 30 February into 2 March.
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || year === 0) throw wrong();
-  date.setUTCHours(hour, minute, second, fraction);
-  return date.getTime() - offsetOf(parts[8]);
-}
-
-function offsetOf(text: string | undefined): number {
-  if (text === undefined || text.toUpperCase() === 'Z') return 0;
-  const minutes = Number(text.slice(1, 3)) * 60 + Number(text.slice(-2));
-  return (text[0] === '-' ? -minutes : minutes) * 60_000;
+  if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(day) || day < '0001')
+    throw invalid(param, `\`${param}\` is a date (2026-11-01) or a timestamp (2026-11-01T13:00:00Z).`);
+  return Date.parse(`${day}T${time.replace(',', '.')}${offset.toUpperCase().replace(/:?(\d\d)$/, ':$1')}`);
 }
 
 export interface Piece {

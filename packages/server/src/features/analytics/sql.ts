@@ -1,5 +1,7 @@
+import type { AnalyticsReport } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { stepOf } from './range.ts';
+import { oneValue } from '../../platform/postgres/rows.ts';
+import { stepNumbers } from './range.ts';
 import type { Piece, Range } from './range.ts';
 
 /** How figures are read. None of these statements reads a message. */
@@ -19,7 +21,7 @@ export async function stepCounts(
 ): Promise<{ at: string; counts: Counts }[]> {
   return db.query(
     'SELECT at, counts FROM counters WHERE env = $1 AND step = $2 AND at >= $3 AND at < $4 ORDER BY at',
-    [env, stepOf(range.granularity), ...edges(range)],
+    [env, stepNumbers[range.granularity], ...edges(range)],
   );
 }
 
@@ -29,16 +31,15 @@ const pieceValues = (pieces: Piece[]): [number[], string[]] => [
 ];
 
 /** The number of distinct users over all pieces. */
-export async function activeUsers(db: Queryable, env: number, pieces: Piece[]): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
+export const activeUsers = (db: Queryable, env: number, pieces: Piece[]): Promise<number> =>
+  oneValue(
+    db,
     `SELECT coalesce(sum(bit_count(x.bits)), 0)::bigint AS n FROM (
        SELECT bit_or(a.bits) AS bits FROM unnest($2::int[], $3::timestamptz[]) AS p(step, at)
          JOIN active_users a ON a.env = $1 AND a.step = p.step AND a.at = p.at GROUP BY a.chunk
      ) x`,
     [env, ...pieceValues(pieces)],
   );
-  return row!.n;
-}
 
 /** Monthly active users of the months since that of `from`, by the beginning of the month. */
 export async function monthlyActiveUsers(
@@ -93,16 +94,11 @@ const best = (kind: 'conversation' | 'sender', table: string, column: string, mo
     ) a GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${listed}
   )`;
 
-export interface TopConversation {
-  id: string;
-  name: string | null;
-  type: 'direct' | 'group';
-  messages: number;
-  senders: number;
-  lastAt: string;
-}
-
-export const topConversations = (db: Queryable, env: number, pieces: Piece[]): Promise<TopConversation[]> =>
+export const topConversations = (
+  db: Queryable,
+  env: number,
+  pieces: Piece[],
+): Promise<AnalyticsReport['topConversations']> =>
   db.query(
     `${best('conversation', 'conversation_activity', 'conv', ', max(a.last_at) AS last_at')}
      SELECT c.id, c.name, c.type, b.messages, b.last_at AS "lastAt", (
@@ -114,13 +110,11 @@ export const topConversations = (db: Queryable, env: number, pieces: Piece[]): P
     [env, ...pieceValues(pieces)],
   );
 
-export interface TopSender {
-  userId: string;
-  name: string | null;
-  messages: number;
-}
-
-export const topSenders = (db: Queryable, env: number, pieces: Piece[]): Promise<TopSender[]> =>
+export const topSenders = (
+  db: Queryable,
+  env: number,
+  pieces: Piece[],
+): Promise<AnalyticsReport['topSenders']> =>
   db.query(
     `${best('sender', 'sender_activity', 'usr')}
      SELECT u.id AS "userId", u.name, b.messages FROM best b JOIN users u ON u.no = b.no AND u.env = $1 ORDER BY b.messages DESC, b.no`,
@@ -128,16 +122,12 @@ export const topSenders = (db: Queryable, env: number, pieces: Piece[]): Promise
   );
 
 /** Adds up what was noted, at most so many notes. Returns how many there were. */
-export async function countNotes(db: Queryable, most: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>('SELECT count_notes($1) AS n', [most]);
-  return row!.n;
-}
+export const countNotes = (db: Queryable, most: number): Promise<number> =>
+  oneValue(db, 'SELECT count_notes($1) AS n', [most]);
 
 /** Counts a portion of what existed before analytics. Returns whether there is more. */
-export async function fillAnalytics(db: Queryable, most: number): Promise<boolean> {
-  const [row] = await db.query<{ more: boolean }>('SELECT fill_analytics($1) AS more', [most]);
-  return row!.more;
-}
+export const fillAnalytics = (db: Queryable, most: number): Promise<boolean> =>
+  oneValue(db, 'SELECT fill_analytics($1) AS more', [most]);
 
 /** Adds counts to the hour and the day of now. */
 export async function addCounts(
@@ -158,14 +148,12 @@ export interface Activity {
 }
 
 /** Records that users are connected. Returns whom the ceiling admits. */
-export async function noteConnected(db: Queryable, items: readonly Activity[]): Promise<boolean[]> {
-  const [row] = await db.query<{ admitted: boolean[] }>('SELECT note_connected($1, $2, $3) AS admitted', [
+export const noteConnected = (db: Queryable, items: readonly Activity[]): Promise<boolean[]> =>
+  oneValue(db, 'SELECT note_connected($1, $2, $3) AS admitted', [
     items.map((i) => i.env),
     items.map((i) => i.user),
     items.map((i) => i.limit),
   ]);
-  return row!.admitted;
-}
 
 export async function monthVerdicts(db: Queryable, items: readonly Activity[]): Promise<string[]> {
   const rows = await db.query<{ verdict: string }>(

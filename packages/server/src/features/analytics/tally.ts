@@ -37,24 +37,17 @@ export class Tally {
   }
 
   ack(env: number, ms: number): void {
-    const counts = this.#of(env);
-    counts.acks = (counts.acks ?? 0) + 1;
-    counts.ackMs = (counts.ackMs ?? 0) + ms;
+    this.add(env, 'acks');
+    this.add(env, 'ackMs', ms);
   }
 
   /** A message was committed at this tick, and is on its way to sockets here; it leaves with the next write. */
   fanout(env: number, tick: number): void {
-    const leaving = this.#leaving.get(env);
-    if (!leaving) {
-      this.#leaving.set(env, { n: 1, ticks: tick });
-      return;
-    }
-    leaving.n += 1;
-    leaving.ticks += tick;
+    const { n, ticks } = this.#leaving.get(env) ?? { n: 0, ticks: 0 };
+    this.#leaving.set(env, { n: n + 1, ticks: ticks + tick });
   }
 
   flushedFanouts(tick: number): void {
-    if (this.#leaving.size === 0) return;
     for (const [env, { n, ticks }] of this.#leaving) {
       this.add(env, 'fanouts', n);
       this.add(env, 'fanoutMs', n * tick - ticks);

@@ -1,13 +1,12 @@
 import { limits } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { keepSentIds, removeEvents, removeHours, removeOlder } from './sql.ts';
+import { batch, keepSentIds, removeEvents, removeHours, removeOlder } from './sql.ts';
 
 /**
  * Removes expired rows: clientMsgIds by dropping the partition of a whole day (log/sql/sent_ids.sql), all others in batches, so that no
  * transaction takes long. Each batch finds its rows by an index on their age.
  */
 
-const batch = 5_000;
 /** For each table and sweep: far more than arrive until the next sweep. */
 const maxBatches = 20_000;
 
@@ -56,9 +55,9 @@ export async function removeExpired(
   };
   removed['sent_ids'] = await keepSentIds(db, now, limits.dedupHours / 24);
   for (const { table, column = 'created_at', hours } of expired)
-    await remove(table, () => removeOlder(db, table, column, hours, now, batch));
+    await remove(table, () => removeOlder(db, table, column, hours, now));
   // Events stay as long as their environment says.
-  await remove('events', () => removeEvents(db, eventRetentionMs / 3_600_000, now, batch));
-  for (const table of hourly) await remove('hours', () => removeHours(db, table, now, batch));
+  await remove('events', () => removeEvents(db, eventRetentionMs / 3_600_000, now));
+  for (const table of hourly) await remove('hours', () => removeHours(db, table, now));
   return removed;
 }

@@ -1,5 +1,6 @@
 import { limits } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { oneValue } from '../../platform/postgres/rows.ts';
 
 /**
  * Rows that are removed by their age, and rows of environments that have ended: of tables that other folders own.
@@ -8,29 +9,20 @@ import type { Queryable } from '../../platform/postgres/db.ts';
  */
 
 /** Drops days of clientMsgIds that are past their time. Returns how many. */
-export async function keepSentIds(db: Queryable, now: Date | undefined, days: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
-    'SELECT keep_sent_ids(coalesce($1::timestamptz, now()), $2) AS n',
-    [now, days],
-  );
-  return row!.n;
-}
+export const keepSentIds = (db: Queryable, now: Date | undefined, days: number): Promise<number> =>
+  oneValue(db, 'SELECT keep_sent_ids(coalesce($1::timestamptz, now()), $2) AS n', [now, days]);
+
+/** How many rows one statement removes at most. */
+export const batch = 5_000;
 
 /** @param rows a query for the places of expired rows, to which the limit is added. */
-async function remove(
-  db: Queryable,
-  table: string,
-  rows: string,
-  batch: number,
-  values: unknown[],
-): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
+const remove = (db: Queryable, table: string, rows: string, values: unknown[]): Promise<number> =>
+  oneValue(
+    db,
     `WITH gone AS (DELETE FROM ${table} WHERE ctid = ANY(ARRAY(${rows} LIMIT ${batch})) RETURNING 1)
          SELECT count(*) AS n FROM gone`,
     values,
   );
-  return row!.n;
-}
 
 export const removeOlder = (
   db: Queryable,
@@ -38,23 +30,16 @@ export const removeOlder = (
   column: string,
   hours: number,
   now: Date | undefined,
-  batch: number,
 ): Promise<number> =>
   remove(
     db,
     table,
     `SELECT ctid FROM ${table} WHERE ${column} < least($1::timestamptz, now()) - $2 * interval '1 hour'`,
-    batch,
     [now, hours],
   );
 
 /** @param hours for environments that have no time of their own. */
-export const removeEvents = (
-  db: Queryable,
-  hours: number,
-  now: Date | undefined,
-  batch: number,
-): Promise<number> =>
+export const removeEvents = (db: Queryable, hours: number, now: Date | undefined): Promise<number> =>
   remove(
     db,
     'events',
@@ -62,17 +47,11 @@ export const removeEvents = (
        SELECT t.ctid FROM events t WHERE t.env + 0 = e.no
          AND t.created_at < least($1::timestamptz, now()) - coalesce(e.buffer_hours, $2::float8) * interval '1 hour' LIMIT ${batch}
      ) x`,
-    batch,
     [now, hours],
   );
 
 /** Of a table with one row per hour, whose rows per day and per month stay. */
-export const removeHours = (
-  db: Queryable,
-  table: string,
-  now: Date | undefined,
-  batch: number,
-): Promise<number> =>
+export const removeHours = (db: Queryable, table: string, now: Date | undefined): Promise<number> =>
   remove(
     db,
     table,
@@ -80,7 +59,6 @@ export const removeHours = (
          SELECT c.ctid FROM ${table} c WHERE c.env = e.no AND c.step = 0
            AND c.at < date_trunc('day', least($1::timestamptz, now()), 'UTC') - interval '${limits.analyticsHoursKeptDays} days' LIMIT ${batch}
        ) x`,
-    batch,
     [now],
   );
 
@@ -98,27 +76,23 @@ export async function tenantTables(db: Queryable, except: readonly string[]): Pr
 const onlyWhere: Record<string, string> = { object_removals: 'AND storage > 0' };
 
 /** `env + 0`: an index on env would be read as a whole for every piece. */
-export async function removePiece(
+export const removePiece = (
   db: Queryable,
   table: string,
   envs: readonly number[],
   from: string,
   to: string,
-): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
+): Promise<number> =>
+  oneValue(
+    db,
     `WITH gone AS (
              DELETE FROM "${table}" WHERE env + 0 = ANY($1) AND ctid >= $2::tid AND ctid < $3::tid ${onlyWhere[table] ?? ''} RETURNING 1
            ) SELECT count(*)::int AS n FROM gone`,
     [envs, from, to],
   );
-  return row!.n;
-}
 
 /** How many pages of 8 kB a table has. */
-export async function pagesOf(db: Queryable, table: string): Promise<number> {
-  const [row] = await db.query<{ pages: number }>(
-    `SELECT (pg_relation_size($1::regclass) / current_setting('block_size')::int)::int AS pages`,
-    [`"${table}"`],
-  );
-  return row!.pages;
-}
+export const pagesOf = (db: Queryable, table: string): Promise<number> =>
+  oneValue(db, `SELECT (pg_relation_size($1::regclass) / current_setting('block_size')::int)::int AS pages`, [
+    `"${table}"`,
+  ]);

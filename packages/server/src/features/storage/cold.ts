@@ -2,6 +2,7 @@ import { ApiError, rateLimits } from '@parley/protocol';
 import type { Clock, Timers } from '../../platform/clock.ts';
 import { HistoryError, QueueFull } from '../../platform/history/port.ts';
 import type { History, MessageRecord } from '../../platform/history/port.ts';
+import type { Tenant } from '../../platform/history/remote.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
@@ -16,13 +17,12 @@ import { coldSlots } from './sql.ts';
  */
 export interface Cold {
   /** Messages of one conversation by seq; those that the database no longer has are missing. */
-  at(env: Env, conversationId: string, seqs: readonly number[]): Promise<ReadonlyMap<number, MessageRecord>>;
-  get(env: Env, messageId: string): Promise<MessageRecord | null>;
-}
-
-interface Env {
-  no: number;
-  id: string;
+  at(
+    env: Tenant,
+    conversationId: string,
+    seqs: readonly number[],
+  ): Promise<ReadonlyMap<number, MessageRecord>>;
+  get(env: Tenant, messageId: string): Promise<MessageRecord | null>;
 }
 
 const readMs = 5_000;
@@ -42,7 +42,6 @@ interface Circuit {
   probing: boolean;
 }
 
-/** A running read. */
 interface Read {
   startedAt: number;
   refuse(error: unknown): void;
@@ -128,7 +127,7 @@ export function createCold(options: {
    * found before. Undefined if nothing is cold: what was cold a moment ago is in our store again.
    */
   async function search<T>(
-    env: Env,
+    env: Tenant,
     ask: (history: History, before: T | undefined) => Promise<{ value: T; whole: boolean }>,
   ): Promise<T | undefined> {
     const slots = await coldSlots(db, env.no);

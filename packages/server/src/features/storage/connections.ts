@@ -2,7 +2,7 @@ import type { Clock, Timers } from '../../platform/clock.ts';
 import { HistoryError, QueueFull } from '../../platform/history/port.ts';
 import type { History } from '../../platform/history/port.ts';
 import type { OnFault } from '../../platform/history/process.ts';
-import type { RemoteHistories } from '../../platform/history/remote.ts';
+import type { RemoteHistories, Tenant } from '../../platform/history/remote.ts';
 import { TargetError } from '../../platform/history/target.ts';
 import type { HistorySource } from '../../platform/history/target.ts';
 import type { Vault } from '../../platform/secrets.ts';
@@ -13,21 +13,16 @@ import type { SlotName, SlotRow, SlotSecret } from './sql.ts';
 /** Open connections to customers' databases: one pool for each slot in use, closed after a while without use. */
 export interface Connections {
   /** `read` opens the replica, if there is one. If opening fails, the next call tries again. A slot that is set aside is not opened. */
-  open(env: Env, slot: SlotRow, purpose?: 'write' | 'read'): Promise<History>;
+  open(env: Tenant, slot: SlotRow, purpose?: 'write' | 'read'): Promise<History>;
   /** A connection for one test by hand, also of a slot that is set aside, but not by the operator. Who asked closes it. */
-  tryOut(env: Env, slot: SlotRow): Promise<History>;
+  tryOut(env: Tenant, slot: SlotRow): Promise<History>;
   /** Makes the tables, for a slot that is or is not there yet. */
-  migrate(env: Env, slot: SlotName, source: HistorySource): ReturnType<RemoteHistories['migrate']>;
+  migrate(env: Tenant, slot: SlotName, source: HistorySource): ReturnType<RemoteHistories['migrate']>;
   /** Called after a failure: the next use connects again, perhaps to another address. */
   drop(env: number, slot: SlotName): void;
   secretsOf(env: number, slot: SlotRow): SlotSecret[];
   urlOf(env: number, slot: SlotRow): string;
   close(): Promise<void>;
-}
-
-interface Env {
-  no: number;
-  id: string;
 }
 
 const idleMs = 60_000;
@@ -51,7 +46,7 @@ export function createConnections(options: {
   /** The same in a separate process, for databases that are tried by hand or did harm within the last hour. */
   trials: Pick<RemoteHistories, 'open' | 'migrate'>;
   /** A slot's database stopped the process that reads what it sends. */
-  onFault(env: Env, slot: SlotName, fault: Parameters<OnFault>[0]): void;
+  onFault(env: Tenant, slot: SlotName, fault: Parameters<OnFault>[0]): void;
   clock: Clock;
   timers: Timers;
 }): Connections {
@@ -63,11 +58,11 @@ export function createConnections(options: {
   const secretsOf = (env: number, slot: SlotRow): SlotSecret[] =>
     slot.secrets === null ? [] : (JSON.parse(text(env, slot.slot, slot.secrets)) as SlotSecret[]);
   const faultOf =
-    (env: Env, slot: SlotName): OnFault =>
+    (env: Tenant, slot: SlotName): OnFault =>
     (fault) =>
       options.onFault(env, slot, fault);
   async function opening(
-    env: Env,
+    env: Tenant,
     slot: SlotRow,
     url: Buffer,
     histories: Pick<RemoteHistories, 'open'>,
@@ -91,7 +86,7 @@ export function createConnections(options: {
       throw error;
     }
   }
-  function validSecrets(env: Env, slot: SlotRow): SlotSecret[] {
+  function validSecrets(env: Tenant, slot: SlotRow): SlotSecret[] {
     const now = new Date(clock.now()).toISOString();
     return secretsOf(env.no, slot).filter((s) => s.until === null || s.until > now);
   }

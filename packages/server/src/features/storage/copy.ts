@@ -8,7 +8,7 @@ import { conversationRecords, messageRecord, reactionsOf } from './records.ts';
 import type { Placed } from './records.ts';
 import { forgetSink, setMode } from './sql.ts';
 import type { Copy } from './sql.ts';
-import { comeBack } from './thaw.ts';
+import { thawMessages } from './thaw.ts';
 import { pump } from './write.ts';
 import type { Refused, Writer } from './write.ts';
 import {
@@ -51,14 +51,12 @@ export interface CopyBatch {
 
 export interface CopyOptions {
   db: Db;
-  /** The name of this process in leases. */
   node: string;
   clock: Pick<Clock, 'monotonic'>;
   logger: Logger;
   writer: Writer;
 }
 
-/** For which environment, until when, and into and out of which databases. */
 export interface CopyTurn extends Pick<CopyContext, 'env' | 'history' | 'previous'> {
   until: number;
   onDone(): void;
@@ -165,7 +163,7 @@ export async function runCopy(
         if (back)
           return {
             refused: none,
-            count: await db.tx((tx) => comeBack(tx, env, back.conv, back.records)),
+            count: await db.tx((tx) => thawMessages(tx, env, back.conv, back.records, true)),
             missing: back.last ? await stayedAway(db, env, back.conv) : 0,
           };
         // The same revision is replaced too: a database that was in use before may still name users who were erased.
@@ -218,7 +216,7 @@ async function keep(db: Db, env: number, refused: Refused): Promise<void> {
     if (record.kind === 'message')
       await db.tx(async (tx) => {
         await holdConversation(tx, env, conv);
-        await comeBack(tx, env, conv, [record]);
+        await thawMessages(tx, env, conv, [record], true);
       });
 }
 

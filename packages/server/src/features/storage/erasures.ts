@@ -4,31 +4,27 @@ import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { erasedContext } from '../webhooks/signature.ts';
-import type { SlotName } from './sql.ts';
+import type { SlotName, SlotRow } from './sql.ts';
 import * as sql from './sql/erasures.ts';
 
 /** Erases users in customers' databases: in those of all slots, whether in use or not. */
 
-/** A slot that erasures must reach; the failure of one that is in use is the failure of the turn. */
-export interface ErasureSlot {
-  slot: SlotName;
-  changedAt: string;
-  inUse: boolean;
-  open(): Promise<History>;
-}
-
-/** Returns why it failed in a slot that is in use. */
+/** Returns why it failed in a slot that is in use (`used`): that is the failure of the turn. */
 export async function eraseUsers(
   { db, vault, logger }: { db: Db; vault: Vault; logger: Logger },
   env: number,
-  slots: readonly ErasureSlot[],
+  slots: readonly SlotRow[],
+  used: readonly (SlotName | null)[],
+  open: (slot: SlotRow) => Promise<History>,
 ): Promise<HistoryError | null> {
   let failure: HistoryError | null = null;
-  for (const { slot, changedAt, inUse, open } of slots) {
+  for (const row of slots) {
+    const { slot, changedAt } = row;
+    const inUse = used.includes(slot);
     const rows = await sql.dueErasures(db, env, slot, inUse);
     if (rows.length === 0) continue;
     try {
-      const history = await open();
+      const history = await open(row);
       for (const { no, subject, replacement, messages } of rows) {
         const userId = vault.open(subject, erasedContext(env)).toString();
         await history.erase({ userId, replacement, messages });

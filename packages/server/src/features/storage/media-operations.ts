@@ -4,9 +4,8 @@ import { OutboundRefused } from '../../platform/outbound/outbound.ts';
 import { testMedia as tried } from '../../platform/storage/media-test.ts';
 import type { MediaConfig } from '../../platform/storage/media-url.ts';
 import { parseCloudinaryUrl } from '../../platform/storage/cloudinary.ts';
-import { record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
-import { nowOf } from './slot-operations.ts';
+import { audit, nowOf } from './slot-operations.ts';
 import { lockStorage } from './sql.ts';
 import * as sql from './sql/media.ts';
 
@@ -55,14 +54,13 @@ async function test(
   origin: string | undefined,
 ): Promise<MediaTest> {
   const { media, ids } = ctx.services;
-  const provider = config?.provider ?? 'managed';
   const { storage, request } = config ? media.tryOut(config, ctx.env.no) : await media.currentFor(ctx.env.no);
   const result = await tried(storage, request, {
     key: `${ctx.env.id}/test-${ids.secret(20)}`,
     now: ctx.services.clock.now(),
-    ...(origin === undefined ? {} : { origin }),
+    origin,
   });
-  return { ...result, provider: config ? provider : storage.provider, at: nowOf(ctx) };
+  return { ...result, provider: storage.provider, at: nowOf(ctx) };
 }
 
 export async function setMedia(ctx: Context, input: Input<'storage.setMedia'>): Promise<MediaTest> {
@@ -81,12 +79,7 @@ export async function setMedia(ctx: Context, input: Input<'storage.setMedia'>): 
     await lockStorage(tx, ctx.env.no);
     const no = await ctx.services.media.add(tx, ctx.env.no, config, shown, nowOf(ctx));
     await sql.setMedia(tx, ctx.env.no, no, result);
-    await record(ctx, tx, {
-      where: { env: ctx.env.no },
-      action: 'storage.setMedia',
-      before: null,
-      after: { provider: config.provider, ...shown },
-    });
+    await audit(ctx, tx, 'storage.setMedia', null, { provider: config.provider, ...shown });
   });
   return result;
 }
@@ -103,11 +96,6 @@ export async function removeMedia(ctx: Context): Promise<void> {
     await lockStorage(tx, ctx.env.no);
     const before = await sql.clearMedia(tx, ctx.env.no);
     if (!before) return;
-    await record(ctx, tx, {
-      where: { env: ctx.env.no },
-      action: 'storage.removeMedia',
-      before,
-      after: { provider: 'managed' },
-    });
+    await audit(ctx, tx, 'storage.removeMedia', before, { provider: 'managed' });
   });
 }

@@ -13,7 +13,6 @@ const webhookHours = 96;
 
 export interface PruneOptions {
   db: Db;
-  /** The name of this process in leases. */
   node: string;
   retentionMs(env: number): Promise<number>;
 }

@@ -91,10 +91,8 @@ export function createStorageService(options: {
     resolve: options.names.resolve,
   });
   const settings = { allowPrivate: config.allowPrivateTargets, dnsServers: config.dnsServers };
-  const [histories, trials] = [
-    createRemoteHistories({ settings, clock, logger }),
-    createRemoteHistories({ settings, clock, logger }),
-  ];
+  const inProcess = () => createRemoteHistories({ settings, clock, logger });
+  const [histories, trials] = [inProcess(), inProcess()];
   const connections = createConnections({
     ...options,
     histories,

@@ -13,6 +13,7 @@ import { prune } from './prune.ts';
 import { recordsOf } from './records.ts';
 import type { Placed } from './records.ts';
 import { slotsOf } from './sql.ts';
+import type { SlotRow } from './sql.ts';
 import { owesErasures } from './sql/erasures.ts';
 import { claimSink, dueSinks, readLog } from './sql/sink.ts';
 import type { ClaimedSink, LogRow } from './sql/sink.ts';
@@ -109,31 +110,21 @@ export function createSink(options: SinkOptions): Sink {
   async function work(mine: Turn): Promise<Next> {
     const env = { no: mine.env, id: mine.id };
     const slots = await slotsOf(db, mine.env);
-    const open = async (name: Turn['active']) => {
+    const open = async (slot: SlotRow) => mine.lease.guard(await connections.open(env, slot));
+    const openNamed = async (name: Turn['active']) => {
       const slot = slots.find((s) => s.slot === name);
-      return slot ? mine.lease.guard(await connections.open(env, slot)) : null;
+      return slot ? open(slot) : null;
     };
     const used = mine.mode === 'managed' ? [] : [mine.active, mine.previous];
-    const owed =
-      mine.erasures &&
-      (await eraseUsers(
-        options,
-        mine.env,
-        slots.map(({ slot, changedAt }) => ({
-          slot,
-          changedAt,
-          inUse: used.includes(slot),
-          open: async () => (await open(slot))!,
-        })),
-      ));
+    const owed = mine.erasures && (await eraseUsers(options, mine.env, slots, used, open));
     if (mine.mode === 'managed') return 'idle';
-    const history = (await open(mine.active))!;
+    const history = (await openNamed(mine.active))!;
     if (owed) {
       // Changes name nobody who was erased, so they are written all the same; whatever else uses the database waits.
       await drain(mine, history);
       throw owed;
     }
-    const previous = await open(mine.previous);
+    const previous = await openNamed(mine.previous);
     const both = [history, ...(previous ? [previous] : [])];
     if (mine.wanted) await thawWanted(db, mine.env, both);
     if (!(await drain(mine, history))) return 'more';

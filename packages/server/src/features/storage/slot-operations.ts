@@ -35,14 +35,7 @@ export const audit = (
   before: object | null,
   after: object | null,
   target?: string,
-) =>
-  record(ctx, tx, {
-    where: { env: ctx.env.no },
-    action,
-    ...(target === undefined ? {} : { target }),
-    before,
-    after,
-  });
+) => record(ctx, tx, { where: { env: ctx.env.no }, action, target, before, after });
 
 /** Refuses a URL that is invalid or leads into our own network. */
 function check(
@@ -87,8 +80,6 @@ export async function setDatabase(
       url,
       replicaUrl: replicaUrl ?? null,
       schema: given.schema ?? null,
-      shownUrl: maskUrl(url),
-      shownReplicaUrl: replicaUrl === undefined ? null : maskUrl(replicaUrl),
       secrets: signingSecret === undefined ? null : [{ secret: signingSecret, until: null }],
     });
   });
@@ -161,7 +152,8 @@ export async function migrateDatabase(
   input: Input<'storage.migrateDatabase'>,
 ): Promise<Output<'storage.migrateDatabase'>> {
   const { adminUrl, ...given } = input;
-  if (check(ctx, 'adminUrl', adminUrl, given) === 'http')
+  const type = check(ctx, 'adminUrl', adminUrl, given);
+  if (type === 'http')
     throw invalid('adminUrl', 'An http endpoint keeps its own tables: there is nothing to migrate.');
   const storage = await sql.storageOf(ctx.db, ctx.env.no);
   const taken = storage.mode !== 'managed' && (storage.active === 'a' || storage.previous === 'a');
@@ -174,19 +166,17 @@ export async function migrateDatabase(
     if (error instanceof HistoryError) throw invalid('adminUrl', error.message);
     throw error;
   }
-  const { runtimeUrl, notes, engine } = done;
+  const { runtimeUrl, notes } = done;
   const shownUrl = runtimeUrl === null ? null : maskUrl(runtimeUrl);
   const row = await ctx.db.tx(async (tx) => {
     await sql.lockStorage(tx, ctx.env.no);
-    await audit(ctx, tx, 'storage.migrateDatabase', null, { type: engine, runtimeUrl: shownUrl });
+    await audit(ctx, tx, 'storage.migrateDatabase', null, { type, runtimeUrl: shownUrl });
     if (runtimeUrl === null) return undefined;
     return put(ctx, tx, slot, {
-      type: engine,
+      type,
       url: runtimeUrl,
       replicaUrl: null,
-      shownReplicaUrl: null,
       schema: given.schema ?? null,
-      shownUrl: shownUrl!,
       secrets: null,
     });
   });

@@ -1,6 +1,9 @@
+import type { DatabaseSlot } from '@parley/protocol';
 import type { HistoryEngine, HistoryReport } from '../../platform/history/port.ts';
+import { maskUrl } from '../../platform/history/target.ts';
 import { consumers } from '../../log/sql/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { oneRow, oneValue } from '../../platform/postgres/rows.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { setListening } from '../tenancy/sql/environments.ts';
 import { asideColumns, joinFaults } from './sql/faults.ts';
@@ -41,15 +44,11 @@ export interface StorageRow {
   missing: number;
   copy: Copy | null;
   status: SinkStatus;
-  failures: number;
-  since: string | null;
   lastSuccessAt: string | null;
   error: string | null;
-  errorClass: string | null;
 }
 
-export const storageColumns = `env, mode, active, previous, has_cold AS "hasCold", missing, copy, status, failures, since, last_success_at AS "lastSuccessAt", error,
-  error_class AS "errorClass"`;
+export const storageColumns = `env, mode, active, previous, has_cold AS "hasCold", missing, copy, status, last_success_at AS "lastSuccessAt", error`;
 
 const none = (env: number): StorageRow => ({
   env,
@@ -60,11 +59,8 @@ const none = (env: number): StorageRow => ({
   missing: 0,
   copy: null,
   status: 'healthy',
-  failures: 0,
-  since: null,
   lastSuccessAt: null,
   error: null,
-  errorClass: null,
 });
 
 export async function storageOf(db: Queryable, env: number): Promise<StorageRow> {
@@ -133,21 +129,17 @@ export async function forgetSink(db: Queryable, env: number): Promise<void> {
 }
 
 /** How many messages there are to copy: all, or only those that the customer's database alone has. */
-export async function messagesOf(db: Queryable, env: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
-    'SELECT coalesce(sum(message_count), 0)::float8 AS n FROM conversations WHERE env = $1',
-    [env],
-  );
-  return row!.n;
-}
-export async function coldOf(db: Queryable, env: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
+export const messagesOf = (db: Queryable, env: number): Promise<number> =>
+  oneValue(db, 'SELECT coalesce(sum(message_count), 0)::float8 AS n FROM conversations WHERE env = $1', [
+    env,
+  ]);
+export const coldOf = (db: Queryable, env: number): Promise<number> =>
+  oneValue(
+    db,
     `SELECT count(*)::float8 AS n FROM sink_conversations s JOIN messages m ON m.env = s.env AND m.conv = s.conv AND m.seq <= s.cold_seq
      WHERE s.env = $1 AND s.cold_seq > 0 AND m.id IS NULL AND NOT m.hard`,
     [env],
   );
-  return row!.n;
-}
 
 /** Lets messages that did not come back be looked for in the customer's database again. */
 export async function expectMissing(db: Queryable, env: number): Promise<void> {
@@ -159,30 +151,16 @@ export async function expectMissing(db: Queryable, env: number): Promise<void> {
   await db.query('UPDATE storage SET has_cold = true WHERE env = $1', [env]);
 }
 
-export interface SlotTest {
-  ok: boolean;
-  at: string;
-  version: string | null;
-  rttMs: number | null;
-  errors: string[];
-  warnings: string[];
-}
-
-export interface SlotRow {
+export interface SlotRow extends Omit<DatabaseSlot, 'url' | 'replicaUrl'> {
   slot: SlotName;
-  type: HistoryEngine;
   url: Buffer;
   replicaUrl: Buffer | null;
   secrets: Buffer | null;
   shownUrl: string;
   shownReplicaUrl: string | null;
-  schema: string | null;
-  schemaVersion: number | null;
   databaseId: string | null;
   /** Why the last try to erase somebody there failed, if the slot is not in use. */
   eraseError: string | null;
-  lastTest: SlotTest | null;
-  createdAt: string;
   changedAt: string;
   /** Until when the slot is set aside, or `operator`; null if it is not. */
   aside: string | null;
@@ -222,8 +200,6 @@ export interface NewSlot {
   url: string;
   replicaUrl: string | null;
   schema: string | null;
-  shownUrl: string;
-  shownReplicaUrl: string | null;
   secrets: SlotSecret[] | null;
 }
 
@@ -255,8 +231,8 @@ export async function putSlot(
       seal(given.url),
       seal(given.replicaUrl),
       seal(given.secrets && JSON.stringify(given.secrets)),
-      given.shownUrl,
-      given.shownReplicaUrl,
+      maskUrl(given.url),
+      given.replicaUrl && maskUrl(given.replicaUrl),
       given.schema,
       now,
     ],
@@ -286,16 +262,15 @@ export async function putTest(
   slot: SlotRow,
   report: HistoryReport,
   at: string,
-): Promise<SlotTest> {
+): Promise<void> {
   const { ok, version, rttMs, errors, warnings } = report;
-  const test: SlotTest = { ok, at, version, rttMs, errors, warnings };
+  const test = JSON.stringify({ ok, at, version, rttMs, errors, warnings });
   await db.query(
     `UPDATE storage_slots SET last_test = $3, schema_version = coalesce($4, schema_version), database_id = coalesce($5, database_id),
        erase_due_at = CASE WHEN $7 THEN '-infinity' ELSE erase_due_at END
      WHERE env = $1 AND slot = $2 AND changed_at = $6`,
-    [env, slot.slot, JSON.stringify(test), report.schemaVersion, report.databaseId, slot.changedAt, ok],
+    [env, slot.slot, test, report.schemaVersion, report.databaseId, slot.changedAt, ok],
   );
-  return test;
 }
 
 /** What waits for the customer's database. `now` is by the store's clock, as all times of the sink are. */
@@ -308,13 +283,12 @@ export interface Backlog {
 }
 
 /** The backlog is counted up to `most`. */
-export async function backlogOf(db: Queryable, env: number, most = 1_000_000): Promise<Backlog> {
-  const [row] = await db.query<Backlog>(
+export const backlogOf = (db: Queryable, env: number, most = 1_000_000): Promise<Backlog> =>
+  oneRow(
+    db,
     `SELECT clock_timestamp()::timestamptz(3) AS now, (SELECT count(*) FROM (SELECT 1 FROM sink_log WHERE env = $1 LIMIT $2) x)::float8 AS backlog,
        (SELECT at FROM sink_log WHERE env = $1 ORDER BY no LIMIT 1) AS oldest,
        (SELECT count(*) FROM sink_refused WHERE env = $1)::float8 AS refused,
        (SELECT count(*) FROM sink_erasures WHERE env = $1)::float8 AS erasures`,
     [env, most],
   );
-  return row!;
-}

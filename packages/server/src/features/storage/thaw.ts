@@ -1,14 +1,7 @@
 import type { History, MessageRecord } from '../../platform/history/port.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
 import type { ColdRow, MessageRow } from '../sql/message-reader.ts';
-import {
-  clearWanted,
-  holdConversation,
-  lockCold,
-  restoreMessages,
-  setCold,
-  wantedMessages,
-} from './sql/thaw.ts';
+import { clearWanted, holdConversation, restoreMessages, wantedMessages } from './sql/thaw.ts';
 
 /**
  * Messages from a customer's database: completed with what our store knows about them, or put back into our store
@@ -47,42 +40,26 @@ export const warmRow = (cold: ColdRow, found: MessageRecord): MessageRow => ({
   mentions: cold.mentions,
 });
 
-/** The conversation must be locked, unless nothing else can change these rows. Returns how many messages came back. */
+/**
+ * Puts messages back into our store. The conversation must be locked, unless nothing else can change these rows. Its
+ * `cold_seq` stays (`keepsCold`) until a copy has passed it, because it tells which conversations must be copied. Returns
+ * how many messages came back.
+ */
 export async function thawMessages(
   db: Queryable,
   env: number,
   conv: number,
   records: readonly MessageRecord[],
+  keepsCold = false,
 ): Promise<number> {
   if (records.length === 0) return 0;
-  return restoreMessages(
-    db,
-    env,
-    conv,
-    records.map((r) => ({ ...r, metadata: json(r.metadata), attachments: json(r.attachments) })),
-  );
-}
-
-/**
- * Puts messages back into our store. The conversation's `cold_seq` must stay until the copy has passed it, because it
- * tells which conversations must be copied. Returns how many messages were missing here.
- */
-export async function comeBack(
-  tx: Queryable,
-  env: number,
-  conv: number,
-  records: readonly MessageRecord[],
-): Promise<number> {
-  const cold = await lockCold(tx, env, conv);
-  const count = await thawMessages(tx, env, conv, records);
-  if (cold !== undefined && count > 0) await setCold(tx, env, conv, cold);
-  return count;
+  const valid = records.map((r) => ({ ...r, metadata: json(r.metadata), attachments: json(r.attachments) }));
+  return restoreMessages(db, env, conv, valid, keepsCold);
 }
 
 /** How many messages of one conversation one look brings back. */
 const mostOfOne = 100;
 
-/** Brings back messages that are needed here again. */
 export async function thawWanted(db: Db, env: number, histories: readonly History[]): Promise<void> {
   for (const { conv, id, seq } of await wantedMessages(db, env)) {
     let next: number | null = seq;

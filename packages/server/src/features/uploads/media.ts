@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApiError } from '@parley/protocol';
+import { listenOrigin } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import type { Clock, Ids } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { createOutbound, systemLookup } from '../../platform/outbound/outbound.ts';
@@ -63,13 +65,7 @@ export interface MediaService extends Media {
 }
 
 export interface MediaOptions {
-  config: {
-    host: string;
-    dataDir: string;
-    media: MediaConfig | undefined;
-    mediaOrigin: string | undefined;
-    allowPrivateTargets: boolean;
-  };
+  config: Pick<Config, 'host' | 'dataDir' | 'media' | 'mediaOrigin' | 'allowPrivateTargets'>;
   names: NameResolver;
   db: Queryable;
   clock: Clock;
@@ -182,12 +178,10 @@ export function createMediaService(options: MediaOptions): MediaService {
     async open(port) {
       // Files that were stored before the bucket was configured stay readable.
       if (bucket && !existsSync(join(config.dataDir, 'media'))) return;
-      const [secret, ...older] = vault.signatures('managed media URLs');
       const storage = createManaged({
         directory: join(config.dataDir, 'media'),
-        baseUrl: (config.mediaOrigin ?? ownOrigin(config.host, port)) + managedPath,
-        secret: secret!,
-        older,
+        baseUrl: (config.mediaOrigin ?? listenOrigin({ host: config.host, port })) + managedPath,
+        secrets: vault.signatures('managed media URLs'),
         now,
         uniqueName: () => ids.secret(24),
       });
@@ -205,9 +199,4 @@ export function createMediaService(options: MediaOptions): MediaService {
       guarded.close();
     },
   };
-}
-
-function ownOrigin(host: string, port: number): string {
-  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
-  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }

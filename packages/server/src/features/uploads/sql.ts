@@ -1,5 +1,6 @@
 import type { Attachment } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { hasRow, maybeRow, oneValue } from '../../platform/postgres/rows.ts';
 import type { Resource } from '../../platform/storage/port.ts';
 
 export interface AttachmentRow {
@@ -38,28 +39,15 @@ export const viewReady = (row: AttachmentRow): Attachment => ({
 });
 
 /** Announces an upload, unless the environment's files would then exceed `room` bytes (null means no bound). */
-export async function insertUpload(
+export const insertUpload = (
   db: Queryable,
   env: number,
   conv: number,
   room: number | null,
-  upload: Pick<
-    AttachmentRow,
-    | 'id'
-    | 'uploader'
-    | 'name'
-    | 'size'
-    | 'contentType'
-    | 'key'
-    | 'storage'
-    | 'resource'
-    | 'width'
-    | 'height'
-    | 'durationMs'
-    | 'waveform'
-  > & { keepSeconds: number },
-): Promise<boolean> {
-  const rows = await db.query(
+  upload: Omit<AttachmentRow, 'cid' | 'readyAt' | 'mimeType'> & { keepSeconds: number },
+): Promise<boolean> =>
+  hasRow(
+    db,
     `WITH counted AS (
        INSERT INTO media_usage AS u (env, bytes) VALUES ($1, $6)
        ON CONFLICT (env) DO UPDATE SET bytes = u.bytes + excluded.bytes
@@ -87,20 +75,13 @@ export async function insertUpload(
       upload.waveform,
     ],
   );
-  return rows.length > 0;
-}
 
-export async function findAttachment(
-  db: Queryable,
-  env: number,
-  id: string,
-): Promise<AttachmentRow | undefined> {
-  const [row] = await db.query<AttachmentRow>(
+export const findAttachment = (db: Queryable, env: number, id: string): Promise<AttachmentRow | undefined> =>
+  maybeRow(
+    db,
     `SELECT ${columns} FROM attachments a JOIN conversations c ON c.env = a.env AND c.no = a.conv WHERE a.env = $1 AND a.id = $2`,
     [env, id],
   );
-  return row;
-}
 
 /** Returns undefined if the upload was deleted meanwhile; one that was completed meanwhile stays unchanged. */
 export async function markReady(
@@ -117,6 +98,10 @@ export async function markReady(
   return findAttachment(db, env, id);
 }
 
+/** SQL that queues the objects of deleted attachments. */
+const queueGone = `INSERT INTO object_removals (env, object_key, storage, resource, size, again_at, due_at)
+       SELECT env, object_key, storage, resource, size, created_at + interval '1 hour', now() FROM gone`;
+
 /**
  * Deletes attachments, and queues their objects for removal after the commit. Returns how many.
  * @param first a query for the attachments `f` that the condition compares with.
@@ -126,8 +111,7 @@ async function drop(db: Queryable, condition: string, values: unknown[], first?:
     `WITH ${first === undefined ? '' : `first AS MATERIALIZED (${first}), `}gone AS (
        DELETE FROM attachments a ${first === undefined ? '' : 'USING first f'} WHERE ${condition}
        RETURNING a.env, a.object_key, a.storage, a.resource, a.size, a.created_at
-     ) INSERT INTO object_removals (env, object_key, storage, resource, size, again_at, due_at)
-       SELECT env, object_key, storage, resource, size, created_at + interval '1 hour', now() FROM gone RETURNING 1`,
+     ) ${queueGone} RETURNING 1`,
     values,
   );
   return rows.length;
@@ -137,25 +121,22 @@ async function drop(db: Queryable, condition: string, values: unknown[], first?:
  * Deletes the attachments of an environment on some pages of the table. Objects in a customer's own storage (a number
  * above 0) stay there.
  */
-export async function dropOfEnvironments(
+export const dropOfEnvironments = (
   db: Queryable,
   envs: number[],
   from: string,
   to: string,
-): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
+): Promise<number> =>
+  oneValue(
+    db,
     `WITH gone AS (
        DELETE FROM attachments WHERE env + 0 = ANY($1) AND ctid >= $2::tid AND ctid < $3::tid
        RETURNING env, object_key, storage, resource, size, created_at
      ), queued AS (
-       INSERT INTO object_removals (env, object_key, storage, resource, size, again_at, due_at)
-       SELECT env, object_key, storage, resource, size, created_at + interval '1 hour', now() FROM gone
-       WHERE coalesce(storage, 0) <= 0
+       ${queueGone} WHERE coalesce(storage, 0) <= 0
      ) SELECT count(*)::int AS n FROM gone`,
     [envs, from, to],
   );
-  return row!.n;
-}
 
 export const dropUpload = (db: Queryable, env: number, id: string): Promise<number> =>
   drop(db, 'env = $1 AND id = $2 AND message IS NULL', [env, id]);
@@ -182,12 +163,9 @@ export const dropExpired = (db: Queryable, limit: number): Promise<number> =>
        ORDER BY keep_until LIMIT $1 FOR UPDATE SKIP LOCKED`,
   );
 
-export interface Removal {
+export interface Removal extends Pick<AttachmentRow, 'key' | 'storage' | 'resource'> {
   no: number;
   env: number;
-  key: string;
-  storage: number | null;
-  resource: Resource;
   attempts: number;
 }
 

@@ -13,7 +13,6 @@ import {
   frame,
   frameReader,
   mainOf,
-  messageFields,
   receivedBytes,
   settingsId,
 } from './messages.ts';
@@ -21,6 +20,7 @@ import type { Ask, Header, Settings, Told } from './messages.ts';
 import { migrateHistory, openHistory } from './open.ts';
 import { HistoryError } from './port.ts';
 import type { History, MessageRecord } from './port.ts';
+import { messageFields } from './record.ts';
 import { messageBytes, tooMuch } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 
@@ -172,8 +172,7 @@ async function run(number: number, ask: Ask): Promise<unknown> {
     if (ask.op === 'migrate') return migrateHistory(ask.source, deps);
     const opened = histories.get(number)!;
     opened.history = openHistory(ask.source, deps);
-    const { engine, writesAtOnce } = await opened.history;
-    return { engine, writesAtOnce };
+    return { writesAtOnce: (await opened.history).writesAtOnce };
   }
   const opened = histories.get(number);
   if (!opened) throw new HistoryError('unreachable', undefined);
@@ -181,8 +180,6 @@ async function run(number: number, ask: Ask): Promise<unknown> {
   switch (ask.op) {
     case 'test':
       return history.test();
-    case 'count':
-      return history.count();
     case 'get':
       return plain(await history.get(ask.id));
     case 'read': {
@@ -229,22 +226,19 @@ async function answered(number: number, ask: Ask): Promise<Buffer> {
     const value = opened ? await bounded(opened, ask, run(number, ask)) : await run(number, ask);
     told = { value };
   } catch (error) {
-    const { errorClass, message } =
-      error instanceof HistoryError
-        ? error
-        : new HistoryError('failed', undefined, 'what it sent cannot be read');
-    told = { error: { errorClass, message } };
+    told = failed(error instanceof HistoryError ? error : 'what it sent cannot be read');
   }
   if (ask.op === 'close' || ask.op === 'migrate' || (ask.op === 'open' && told.error))
     histories.delete(number);
   const body = Buffer.from(JSON.stringify(told));
   if (body.length <= answerBytes(ask)) return body;
-  const { errorClass, message } = new HistoryError(
-    'failed',
-    undefined,
-    'what it sent is larger than it can be',
-  );
-  return Buffer.from(JSON.stringify({ error: { errorClass, message } } satisfies Told));
+  return Buffer.from(JSON.stringify(failed('what it sent is larger than it can be')));
+}
+
+function failed(why: HistoryError | string): Told {
+  const { errorClass, message } =
+    why instanceof HistoryError ? why : new HistoryError('failed', undefined, why);
+  return { error: { errorClass, message } };
 }
 
 /** Ends what is asked when the database sends more than it can need. */

@@ -34,17 +34,14 @@ function incoming(value: unknown): MessageRecord {
   const time = (field: string): unknown =>
     typeof m[field] === 'string' ? isoOf(new Date(m[field])) : (m[field] ?? null);
   return {
+    senderId: null,
+    text: null,
+    replyTo: null,
+    ...m,
     kind: 'message',
-    id: m['id'],
-    conversationId: m['conversationId'],
-    seq: m['seq'],
-    senderId: m['senderId'] ?? null,
-    text: m['text'] ?? null,
-    replyTo: m['replyTo'] ?? null,
     attachments: texted(m['attachments']),
     metadata: texted(m['metadata']),
     extras: texted(m['extras']),
-    version: m['version'],
     createdAt: time('createdAt') ?? new Date(0).toISOString(),
     editedAt: time('editedAt'),
     deletedAt: time('deletedAt'),
@@ -100,7 +97,6 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
   let keepsExtras = false;
 
   return {
-    engine: 'http',
     writesAtOnce: 2,
     test: () =>
       examine(
@@ -126,12 +122,7 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
       });
     },
     async read({ conversationId, before, after, limit }): Promise<HistoryPage> {
-      const range = {
-        ...(before === undefined ? {} : { before }),
-        ...(after === undefined ? {} : { after }),
-        limit,
-      };
-      const { data, hasMore } = await call('read', { conversationId, ...range }, limit);
+      const { data, hasMore } = await call('read', { conversationId, before, after, limit }, limit);
       if (!Array.isArray(data)) throw new HistoryError('failed', undefined, 'the answer has no data');
       const messages = data.map(incoming).filter((m) => !m.hard);
       const place = ({ seq }: MessageRecord) => (Number.isSafeInteger(seq) ? seq : -1);
@@ -146,7 +137,6 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
     async erase(erasure) {
       await call('erase', { ...erasure });
     },
-    count: () => Promise.resolve(null),
     close: () => Promise.resolve(),
   };
 }

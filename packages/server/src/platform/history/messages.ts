@@ -1,8 +1,9 @@
-import { limits, Type } from '@parley/protocol';
+import { databaseTypes, limits, Type } from '@parley/protocol';
 import { validator } from '../validation.ts';
 import type { Validator } from '../validation.ts';
-import { HistoryError, historyEngines, historyErrorClasses } from './port.ts';
+import { HistoryError, historyErrorClasses } from './port.ts';
 import type { Erasure, HistoryPage, HistoryRecord, MessageRecord, ReadRange } from './port.ts';
+import { exactly, mostJson, messageSchema, number, orNull, text } from './record.ts';
 import { bytesOf } from './shared.ts';
 import type { HistorySource } from './target.ts';
 
@@ -21,7 +22,7 @@ export interface Settings {
 
 export type Ask =
   | ({ op: 'open' | 'migrate'; source: HistorySource } & Tenant)
-  | { op: 'test' | 'count' | 'close' }
+  | { op: 'test' | 'close' }
   | { op: 'write'; records: readonly HistoryRecord[]; rewrite: boolean }
   | { op: 'read'; range: ReadRange }
   | { op: 'get'; id: string }
@@ -113,50 +114,12 @@ export function frameReader(
   };
 }
 
-const text = (most: number) => Type.String({ maxLength: most });
-const orNull = (schema: object) => Type.Union([schema as ReturnType<typeof Type.String>, Type.Null()]);
-const id = text(512);
-const number = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const time = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' });
-const exactly = { additionalProperties: false };
-
-const mostJson = {
-  attachments: limits.bodyBytes,
-  metadata: 2 * limits.metadataBytes,
-  // Counts of reactions and a poll, whose texts may be longer than metadata.
-  extras: 4 * limits.metadataBytes,
-};
-
-const message = Type.Object(
-  {
-    kind: Type.Literal('message'),
-    id,
-    conversationId: id,
-    seq: number,
-    senderId: orNull(id),
-    text: orNull(text(limits.textCharacters)),
-    replyTo: orNull(id),
-    // JSON as it was written, or as the database writes it.
-    attachments: orNull(text(mostJson.attachments)),
-    metadata: orNull(text(mostJson.metadata)),
-    extras: orNull(text(mostJson.extras)),
-    version: number,
-    createdAt: time,
-    editedAt: orNull(time),
-    deletedAt: orNull(time),
-    hard: Type.Boolean(),
-    revision: number,
-  },
-  exactly,
-);
-export const messageFields = Object.keys(message.properties);
-
 const line = text(2_000);
 const lines = Type.Array(line, { maxItems: 100 });
 const report = Type.Object(
   {
     ok: Type.Boolean(),
-    type: Type.Enum([...historyEngines]),
+    type: Type.Enum([...databaseTypes]),
     version: orNull(text(200)),
     role: orNull(text(200)),
     tls: orNull(Type.Object({ enabled: Type.Boolean(), verified: Type.Boolean() }, exactly)),
@@ -182,30 +145,19 @@ const told = (value: object) =>
       exactly,
     ),
   );
-const answers: Record<Exclude<Op, 'read'>, Validator> = {
-  open: told(
-    Type.Object(
-      { engine: Type.Enum([...historyEngines]), writesAtOnce: Type.Integer({ minimum: 1, maximum: 4 }) },
-      exactly,
-    ),
-  ),
-  migrate: told(
-    Type.Object(
-      { engine: Type.Enum([...historyEngines]), runtimeUrl: orNull(text(10_000)), notes: lines },
-      exactly,
-    ),
-  ),
+const answers: Record<Op, Validator> = {
+  open: told(Type.Object({ writesAtOnce: Type.Integer({ minimum: 1, maximum: 4 }) }, exactly)),
+  migrate: told(Type.Object({ runtimeUrl: orNull(text(10_000)), notes: lines }, exactly)),
   test: told(report),
-  count: told(orNull(number)),
+  read: told(
+    Type.Object({ data: Type.Array(Type.Unknown(), { maxItems: 1_000 }), hasMore: Type.Boolean() }, exactly),
+  ),
   get: told(Type.Unknown()),
   write: told(nothing),
   erase: told(nothing),
   close: told(nothing),
 };
-const page = told(
-  Type.Object({ data: Type.Array(Type.Unknown(), { maxItems: 1_000 }), hasMore: Type.Boolean() }, exactly),
-);
-const fits = validator(message);
+const fits = validator(messageSchema);
 
 const free = Type.Object({}, { 'x-metadata': true });
 /** The JSON in columns of a message. */
@@ -272,7 +224,7 @@ function pageOf({ after, before, limit }: ReadRange, sent: HistoryPage, onUnfit:
  */
 export function readAnswer(ask: Ask, body: Buffer, onUnfit: OnUnfit = () => undefined): unknown {
   const answer = JSON.parse(body.toString()) as Told;
-  const wrong = (ask.op === 'read' ? page : answers[ask.op])(answer);
+  const wrong = answers[ask.op](answer);
   if (wrong) throw new HistoryError('failed', undefined, wrongWith(wrong.message));
   if (answer.value === undefined && !answer.error)
     throw new HistoryError('failed', undefined, 'it sent nothing');

@@ -211,7 +211,6 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
   }
 
   return {
-    engine: 'mongodb',
     writesAtOnce: 1,
     test: () => test(client, db, target),
     write: (records, { rewrite = false } = {}) =>
@@ -301,7 +300,6 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
           }
         }
       }),
-    count: () => guarded(() => messages.countDocuments({ env }, bounded)),
     close: () => client.close().catch(() => undefined),
   };
 }
@@ -336,15 +334,10 @@ export async function migrateMongodb(
   try {
     const database = target.schema ?? target.database;
     const db = client.db(database);
-    await db
-      .collection(collections.message)
-      .createIndex({ env: 1, conversationId: 1, seq: 1 }, { name: 'parley_messages_place' });
-    await db
-      .collection(collections.message)
-      .createIndex({ env: 1, senderId: 1 }, { name: 'parley_messages_sender' });
-    await db
-      .collection(collections.member)
-      .createIndex({ env: 1, userId: 1 }, { name: 'parley_members_user' });
+    const [messages, members] = [db.collection(collections.message), db.collection(collections.member)];
+    await messages.createIndex({ env: 1, conversationId: 1, seq: 1 }, { name: 'parley_messages_place' });
+    await messages.createIndex({ env: 1, senderId: 1 }, { name: 'parley_messages_sender' });
+    await members.createIndex({ env: 1, userId: 1 }, { name: 'parley_members_user' });
     const meta = db.collection<Document & { _id: string }>('parley_meta');
     const value = String(historySchemaVersion);
     await meta.updateOne({ _id: 'schema_version' }, { $set: { value } }, { upsert: true });

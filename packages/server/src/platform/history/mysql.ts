@@ -3,20 +3,19 @@ import mysql from 'mysql2/promise';
 import type { ConnectionOptions, Pool, RowDataPacket } from 'mysql2/promise';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type { History, HistoryErrorClass, HistoryReport, MessageRecord, Migrated } from './port.ts';
+import { relational } from './relational.ts';
+import type { Statement } from './relational.ts';
 import {
-  bounds,
-  byKind,
   examine,
-  extrasColumn,
   hex,
   maxConnections,
-  pageOf,
   passwordFor,
   readMeta,
   sentences,
   shapes,
   timesOf,
   valueOf,
+  withoutUser,
   writerName,
 } from './shared.ts';
 import type { HistoryDeps, Times } from './shared.ts';
@@ -86,10 +85,6 @@ const time = (column: string) => `DATE_FORMAT(${column}, '%Y-%m-%dT%H:%i:%s.%f')
 const columns = `id, conversation_id AS conversationId, seq, sender_id AS senderId, text, reply_to AS replyTo, attachments, metadata, version,
   ${time('created_at')} AS createdAt, ${time('edited_at')} AS editedAt, ${time('deleted_at')} AS deletedAt, hard, revision`;
 
-/** `fields` are those of a message. */
-const columnsOf = (fields: readonly string[]): string =>
-  `${columns}, ${fields.includes('extras') ? 'extras' : 'NULL AS extras'}`;
-
 const isTime = (column: string) => column.endsWith('_at');
 const stored = (column: string, value: unknown): string | number | boolean | null =>
   isTime(column) && typeof value === 'string'
@@ -146,7 +141,6 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
     queueLimit: 1_000,
   });
   const { env } = deps;
-  const withExtras = extrasColumn(deps.seconds);
   const at = (table: string) => (target.schema === null ? table : `\`${target.schema}\`.${table}`);
   const prepared = new WeakSet<object>();
 
@@ -176,7 +170,7 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
     }
   }
 
-  const together = (statements: [sql: string, values: unknown[]][]) =>
+  const transaction = (statements: readonly Statement[]): Promise<void> =>
     using(async (run) => {
       if (statements.length === 1) return void (await run(...statements[0]!));
       await run('START TRANSACTION');
@@ -190,76 +184,21 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
     });
 
   return {
-    engine: 'mysql',
     writesAtOnce: 1,
     test: () => test(using, target, at),
-    write: (records, { rewrite = false } = {}) =>
-      withExtras(records, (fieldsOf) =>
-        together(
-          byKind(records).map(([kind, rows]): [string, unknown[]] => {
-            const { table, key } = shapes[kind];
-            const fields = fieldsOf(kind);
-            const values = rows.map((row) => [env, ...fields.map((c) => stored(c, valueOf(row, c)))]);
-            return [upsert(at(table), key, fields, rewrite), [values]];
-          }),
-        ),
-      ),
-    async read(range) {
-      const { before, after, up, limit } = bounds(range);
-      const rows = await withExtras([], (fieldsOf) =>
-        using((run) =>
-          run<MessageRow>(
-            `SELECT ${columnsOf(fieldsOf('message'))} FROM ${at('parley_messages')} WHERE env = ? AND conversation_id = ? AND seq < ? AND seq > ? AND hard = 0
-             ORDER BY seq ${up ? '' : 'DESC'} LIMIT ?`,
-            [env, range.conversationId, before, after, limit + 1],
-          ),
-        ),
-      );
-      return pageOf(range, rows, record);
-    },
-    async get(id) {
-      const [row] = await withExtras([], (fieldsOf) =>
-        using((run) =>
-          run<MessageRow>(
-            `SELECT ${columnsOf(fieldsOf('message'))} FROM ${at('parley_messages')} WHERE env = ? AND id = ? AND hard = 0`,
-            [env, id],
-          ),
-        ),
-      );
-      return row ? record(row) : null;
-    },
-    async erase({ userId, replacement, messages }) {
-      const values = [replacement, env, userId];
-      const goneOf = (fields: readonly string[]) =>
-        `, text = NULL, reply_to = NULL, attachments = NULL, metadata = NULL, hard = 1,
-        deleted_at = coalesce(deleted_at, UTC_TIMESTAMP(3)), revision = revision - revision % 4 + 2${fields.includes('extras') ? ', extras = NULL' : ''}`;
-      const statementsOf = (fields: readonly string[]): [string, unknown[]][] => [
-        [
-          `UPDATE ${at('parley_messages')} SET sender_id = ?${messages === 'delete' ? goneOf(fields) : ''} WHERE env = ? AND sender_id = ?`,
-          values,
-        ],
-        [
-          `UPDATE ${at('parley_members')} SET user_id = ?${messages === 'delete' ? ', removed = 1' : ''} WHERE env = ? AND user_id = ?`,
-          values,
-        ],
-      ];
-      // A change since may have written the member under the new name already.
-      const doubled = `DELETE m FROM ${at('parley_members')} m JOIN ${at('parley_members')} o
-        ON o.env = m.env AND o.conversation_id = m.conversation_id AND o.user_id = ? WHERE m.env = ? AND m.user_id = ?`;
-      await withExtras([], (fieldsOf) => {
-        const statements = statementsOf(fieldsOf('message'));
-        return together(statements).catch((error: unknown) => {
-          if (!(error instanceof HistoryError) || error.errorClass !== 'refused') throw error;
-          return together([[doubled, values], ...statements]);
-        });
-      });
-    },
-    async count() {
-      const [row] = await using((run) =>
-        run<RowDataPacket>(`SELECT count(*) AS n FROM ${at('parley_messages')} WHERE env = ?`, [env]),
-      );
-      return Number(row!['n']);
-    },
+    ...relational<MessageRow>(deps, {
+      columns,
+      record,
+      at,
+      now: 'UTC_TIMESTAMP(3)',
+      upsert: (kind, fields, rows, rewrite) => [
+        upsert(at(shapes[kind].table), shapes[kind].key, fields, rewrite),
+        [rows.map((row) => [env, ...fields.map((c) => stored(c, valueOf(row, c)))])],
+      ],
+      deletePairs: (table) => `DELETE m FROM ${table} m JOIN ${table} o`,
+      run: (...statement) => using((run) => run<MessageRow>(...statement)),
+      transaction,
+    }),
     close: () => pool.end().catch(() => undefined),
   };
 }
@@ -375,10 +314,7 @@ export async function migrateMysql(
     } catch (error) {
       const why = translate(error);
       if (!['permission', 'authentication'].includes(why.errorClass)) throw why;
-      return {
-        runtimeUrl: null,
-        notes: [sentences.noUser, ...grants.map((sql) => sql.replaceAll(name, 'parley_writer'))],
-      };
+      return withoutUser(grants, name);
     }
   } catch (error) {
     throw translate(error);

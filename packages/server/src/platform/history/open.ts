@@ -1,4 +1,4 @@
-import type { History, HistoryEngine, Migrated } from './port.ts';
+import type { History, Migrated } from './port.ts';
 import type { HistoryDeps } from './shared.ts';
 import { parseSource, parseTarget, TargetError } from './target.ts';
 import type { HistorySource } from './target.ts';
@@ -21,11 +21,7 @@ export async function openHistory(source: HistorySource, deps: HistoryDeps): Pro
   return (await engines.mongodb()).openMongodb(target, deps);
 }
 
-/** Uses an admin's URL, which is not stored anywhere. */
-export async function migrateHistory(
-  source: HistorySource,
-  deps: HistoryDeps,
-): Promise<Migrated & { engine: HistoryEngine }> {
+export async function migrateHistory(source: HistorySource, deps: HistoryDeps): Promise<Migrated> {
   const target = parseTarget(source.url, source);
   const { engine } = target;
   if (engine === 'http')
@@ -36,5 +32,5 @@ export async function migrateHistory(
       : engine === 'mysql'
         ? (await engines.mysql()).migrateMysql
         : (await engines.mongodb()).migrateMongodb;
-  return { ...(await migrate(target, deps, source.url)), engine };
+  return migrate(target, deps, source.url);
 }

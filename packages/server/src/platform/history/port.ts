@@ -1,11 +1,14 @@
+import type { DatabaseTest } from '@parley/protocol';
+import type { Static } from 'typebox';
+import type { messageSchema } from './record.ts';
+
 /**
  * A customer's own database for history. It gets conversations, members, and messages in their present state, so that
  * the history can be read without this service. Writing is idempotent: a record that is older than the stored one
  * changes nothing.
  */
 
-export const historyEngines = ['postgres', 'mysql', 'mongodb', 'http'] as const;
-export type HistoryEngine = (typeof historyEngines)[number];
+export type HistoryEngine = DatabaseTest['type'];
 
 /**
  * The version of the tables or collections. Changes only add. Version 1 has no `extras`: a database of that version
@@ -24,25 +27,7 @@ interface Extended {
   revision: number;
 }
 
-export interface MessageRecord extends Extended {
-  kind: 'message';
-  id: string;
-  conversationId: string;
-  seq: number;
-  senderId: string | null;
-  text: string | null;
-  replyTo: string | null;
-  /** JSON of the attachment objects. */
-  attachments: string | null;
-  /** JSON. */
-  metadata: string | null;
-  version: number;
-  createdAt: string;
-  editedAt: string | null;
-  deletedAt: string | null;
-  /** Hard-deleted: an empty stub stays, so that a late repetition does not bring the message back. */
-  hard: boolean;
-}
+export type MessageRecord = Static<typeof messageSchema>;
 
 export interface ConversationRecord extends Extended {
   kind: 'conversation';
@@ -98,17 +83,7 @@ export interface Erasure {
   messages: 'anonymize' | 'delete';
 }
 
-export interface HistoryReport {
-  ok: boolean;
-  type: HistoryEngine;
-  version: string | null;
-  role: string | null;
-  tls: { enabled: boolean; verified: boolean } | null;
-  schemaVersion: number | null;
-  grants: string[];
-  errors: string[];
-  warnings: string[];
-  rttMs: number | null;
+export interface HistoryReport extends Omit<DatabaseTest, 'egressIp'> {
   /** Identifies the database, whatever user name and address are used; written when its tables are created. */
   databaseId: string | null;
 }
@@ -121,7 +96,6 @@ export interface Migrated {
 
 /** One environment's connections to its database: at most four, closed when idle. */
 export interface History {
-  readonly engine: HistoryEngine;
   /** How many writes may be under way at once, if no record is in two of them. */
   readonly writesAtOnce: number;
   /** Never throws: the report says what is wrong. */
@@ -131,8 +105,6 @@ export interface History {
   read(range: ReadRange): Promise<HistoryPage>;
   get(messageId: string): Promise<MessageRecord | null>;
   erase(erasure: Erasure): Promise<void>;
-  /** How many messages are stored; null if the engine cannot tell. */
-  count(): Promise<number | null>;
   close(): Promise<void>;
 }
 
@@ -202,8 +174,8 @@ const certificate = /CERT|SELF_SIGNED|ALTNAME|ERR_TLS|ERR_SSL|UNABLE_TO_|HANDSHA
 export function commonError(error: unknown): HistoryError | null {
   if (error instanceof HistoryError) return error;
   const { code, name, message = '' } = error as { code?: unknown; name?: string; message?: string };
-  if (name === 'OutboundRefused') return new HistoryError('unreachable', undefined, message);
-  if (name === 'OutboundUnresolved') return new HistoryError('unreachable', undefined, message);
+  if (name === 'OutboundRefused' || name === 'OutboundUnresolved')
+    return new HistoryError('unreachable', undefined, message);
   if (name === 'OutboundTimeout' || code === 'ETIMEDOUT') return new HistoryError('timeout', undefined);
   if (typeof code === 'string') {
     if (certificate.test(code)) return new HistoryError('tls', code);

@@ -1,12 +1,11 @@
 import { Client, connection, tableIn, translate } from './postgres-connection.ts';
 import { historySchemaVersion } from './port.ts';
 import type { Migrated } from './port.ts';
-import { hex, passwordFor, sentences, shapes, writerName } from './shared.ts';
+import { hex, passwordFor, shapes, withoutUser, writerName } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import { urlFor } from './target.ts';
 import type { HistoryTarget } from './target.ts';
 
-/** The tables in a customer's PostgreSQL. */
 const definitions = (at: (table: string) => string): string[] => [
   `CREATE TABLE IF NOT EXISTS ${at('parley_meta')} (key text PRIMARY KEY, value text NOT NULL)`,
   `CREATE TABLE IF NOT EXISTS ${at('parley_messages')} (env text NOT NULL, id text NOT NULL, conversation_id text NOT NULL, seq bigint NOT NULL,
@@ -76,10 +75,7 @@ export async function migratePostgres(
     } catch (error) {
       const why = translate(error);
       if (why.errorClass !== 'permission') throw why;
-      return {
-        runtimeUrl: null,
-        notes: [sentences.noUser, ...grants.map((sql) => sql.replaceAll(name, 'parley_writer'))],
-      };
+      return withoutUser(grants, name);
     }
   } catch (error) {
     throw translate(error);

@@ -1,21 +1,9 @@
 import pg from 'pg';
 import { Client, connection, tableIn, translate } from './postgres-connection.ts';
-import { HistoryError } from './port.ts';
 import type { History, HistoryRecord, HistoryReport, MessageRecord } from './port.ts';
-import {
-  bounds,
-  byKind,
-  examine,
-  extrasColumn,
-  isoOf,
-  maxConnections,
-  pageOf,
-  readMeta,
-  sentences,
-  shapes,
-  timesOf,
-  valueOf,
-} from './shared.ts';
+import { relational } from './relational.ts';
+import type { Statement } from './relational.ts';
+import { examine, isoOf, maxConnections, readMeta, sentences, shapes, timesOf, valueOf } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import type { HistoryTarget } from './target.ts';
 
@@ -34,10 +22,6 @@ const record = (row: MessageRow): MessageRecord => ({
   editedAt: iso(row.editedAt),
   deletedAt: iso(row.deletedAt),
 });
-
-/** `fields` are those of a message. */
-const columnsOf = (fields: readonly string[]): string =>
-  `${columns}, ${fields.includes('extras') ? 'extras' : 'NULL AS extras'}`;
 
 /** An upsert that takes one array per column, and lets no older record replace a newer one. */
 function upsert(
@@ -65,6 +49,12 @@ const types: Record<string, string> = {
   deleted_at: 'timestamptz',
 };
 
+/** With PostgreSQL's numbers for `?`. */
+function numbered(sql: string): string {
+  let n = 0;
+  return sql.replaceAll('?', () => `$${++n}`);
+}
+
 /** A column without any value is sent as null: the others say how many rows there are. */
 function columnOf(rows: readonly HistoryRecord[], column: string): unknown[] | null {
   const values = rows.map((row) => valueOf(row, column));
@@ -88,18 +78,17 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   const { env } = deps;
-  const withExtras = extrasColumn(deps.seconds);
   const at = tableIn(target);
 
   async function run<R extends object>(sql: string, values: unknown[] = []): Promise<R[]> {
     try {
-      return (await pool.query<R>(sql, values)).rows;
+      return (await pool.query<R>(numbered(sql), values)).rows;
     } catch (error) {
       throw translate(error);
     }
   }
 
-  async function transaction(statements: [sql: string, values: unknown[]][]): Promise<void> {
+  async function transaction(statements: readonly Statement[]): Promise<void> {
     if (statements.length === 1) return void (await run(...statements[0]!));
     const client = await pool.connect().catch((error: unknown) => {
       throw translate(error);
@@ -107,7 +96,7 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
     let broken = true;
     try {
       await client.query('BEGIN');
-      for (const [sql, values] of statements) await client.query(sql, values);
+      for (const [sql, values] of statements) await client.query(numbered(sql), values);
       await client.query('COMMIT');
       broken = false;
     } catch (error) {
@@ -122,73 +111,21 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
   }
 
   return {
-    engine: 'postgres',
     writesAtOnce: 2,
     test: () => test(run, target, at),
-    write: (records, { rewrite = false } = {}) =>
-      withExtras(records, (fieldsOf) =>
-        transaction(
-          byKind(records).map(([kind, rows]): [string, unknown[]] => {
-            const { table, key } = shapes[kind];
-            const fields = fieldsOf(kind);
-            const sql = upsert(at(table), key, fields, rewrite ? '>=' : '>');
-            return [sql, [env, ...fields.map((c) => columnOf(rows, c))]];
-          }),
-        ),
-      ),
-    async read(range) {
-      const { before, after, up, limit } = bounds(range);
-      const rows = await withExtras([], (fieldsOf) =>
-        run<MessageRow>(
-          `SELECT ${columnsOf(fieldsOf('message'))} FROM ${at('parley_messages')}
-           WHERE env = $1 AND conversation_id = $2 AND seq < $3 AND seq > $4 AND NOT hard ORDER BY seq ${up ? '' : 'DESC'} LIMIT $5`,
-          [env, range.conversationId, before, after, limit + 1],
-        ),
-      );
-      return pageOf(range, rows, record);
-    },
-    async get(id) {
-      const [row] = await withExtras([], (fieldsOf) =>
-        run<MessageRow>(
-          `SELECT ${columnsOf(fieldsOf('message'))} FROM ${at('parley_messages')} WHERE env = $1 AND id = $2 AND NOT hard`,
-          [env, id],
-        ),
-      );
-      return row ? record(row) : null;
-    },
-    async erase({ userId, replacement, messages }) {
-      const values = [env, userId, replacement];
-      const goneOf = (fields: readonly string[]) =>
-        `, text = NULL, reply_to = NULL, attachments = NULL, metadata = NULL, hard = true, deleted_at = coalesce(deleted_at, now()),
-        revision = revision - revision % 4 + 2${fields.includes('extras') ? ', extras = NULL' : ''}`;
-      const statementsOf = (fields: readonly string[]): [string, unknown[]][] => [
-        [
-          `UPDATE ${at('parley_messages')} SET sender_id = $3${messages === 'delete' ? goneOf(fields) : ''} WHERE env = $1 AND sender_id = $2`,
-          values,
-        ],
-        [
-          `UPDATE ${at('parley_members')} SET user_id = $3${messages === 'delete' ? ', removed = true' : ''} WHERE env = $1 AND user_id = $2`,
-          values,
-        ],
-      ];
-      // A change since may have written the member under the new name already.
-      const doubled = `DELETE FROM ${at('parley_members')} m WHERE m.env = $1 AND m.user_id = $2 AND EXISTS (
-        SELECT 1 FROM ${at('parley_members')} o WHERE o.env = $1 AND o.conversation_id = m.conversation_id AND o.user_id = $3)`;
-      await withExtras([], (fieldsOf) => {
-        const statements = statementsOf(fieldsOf('message'));
-        return transaction(statements).catch((error: unknown) => {
-          if (!(error instanceof HistoryError) || error.errorClass !== 'refused') throw error;
-          return transaction([[doubled, values], ...statements]);
-        });
-      });
-    },
-    async count() {
-      const [row] = await run<{ n: string }>(
-        `SELECT count(*)::text AS n FROM ${at('parley_messages')} WHERE env = $1`,
-        [env],
-      );
-      return Number(row!.n);
-    },
+    ...relational<MessageRow>(deps, {
+      columns,
+      record,
+      at,
+      now: 'now()',
+      upsert: (kind, fields, rows, rewrite) => [
+        upsert(at(shapes[kind].table), shapes[kind].key, fields, rewrite ? '>=' : '>'),
+        [env, ...fields.map((c) => columnOf(rows, c))],
+      ],
+      deletePairs: (table) => `DELETE FROM ${table} m USING ${table} o`,
+      run,
+      transaction,
+    }),
     close: () => pool.end().catch(() => undefined),
   };
 }

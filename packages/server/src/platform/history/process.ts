@@ -22,7 +22,6 @@ import { HistoryError } from './port.ts';
 /** How a database stopped the process. */
 export type Fault = 'ended' | 'hung' | 'grew' | 'sent too much';
 
-/** Called when this database stopped the process. */
 export type OnFault = (fault: Fault) => void;
 
 const main = fileURLToPath(new URL('./child.ts', import.meta.url));

@@ -5,7 +5,7 @@ import { Turns } from '../flow/turns.ts';
 import { answerBytes } from './messages.ts';
 import type { Ask, Settings } from './messages.ts';
 import { HistoryError, QueueFull } from './port.ts';
-import type { History, HistoryEngine, HistoryPage, HistoryReport, MessageRecord, Migrated } from './port.ts';
+import type { History, HistoryPage, HistoryReport, MessageRecord, Migrated } from './port.ts';
 import { startHistoryProcess } from './process.ts';
 import type { HistoryProcess, OnFault } from './process.ts';
 import { emptyReport } from './shared.ts';
@@ -28,11 +28,7 @@ export interface RemoteHistories {
   /** Throws TargetError if the URL is invalid, HistoryError if the database cannot be reached. */
   open(source: HistorySource, tenant: Tenant, onFault: OnFault): Promise<History>;
   /** Uses an admin's URL, which is not stored anywhere. */
-  migrate(
-    source: HistorySource,
-    tenant: Tenant,
-    onFault: OnFault,
-  ): Promise<Migrated & { engine: HistoryEngine }>;
+  migrate(source: HistorySource, tenant: Tenant, onFault: OnFault): Promise<Migrated>;
   close(): Promise<void>;
 }
 
@@ -78,11 +74,11 @@ export function createRemoteHistories(options: {
 
   return {
     async open(source, tenant, onFault) {
-      parseSource(source);
+      const { engine } = parseSource(source);
       interface Place {
         process: HistoryProcess;
         history: number;
-        info: Promise<{ engine: HistoryEngine; writesAtOnce: number }>;
+        info: Promise<{ writesAtOnce: number }>;
       }
       let place: Place | undefined;
       let ended = false;
@@ -107,9 +103,8 @@ export function createRemoteHistories(options: {
         await info;
         return taken<T>(tenant, ask, () => process.call(history, ask));
       }
-      const { engine, writesAtOnce } = await placed().info;
+      const { writesAtOnce } = await placed().info;
       return {
-        engine,
         writesAtOnce,
         write: (records, { rewrite = false } = {}) => call({ op: 'write', records, rewrite }),
         test: () =>
@@ -120,7 +115,6 @@ export function createRemoteHistories(options: {
         read: (range) => call<HistoryPage>({ op: 'read', range }),
         get: (id) => call<MessageRecord | null>({ op: 'get', id }),
         erase: (erasure) => call({ op: 'erase', erasure }),
-        count: () => call<number | null>({ op: 'count' }),
         async close() {
           ended = true;
           if (!place || place.process.isOver()) return;

@@ -7,8 +7,10 @@ import type {
   HistoryRecord,
   HistoryReport,
   MessageRecord,
+  Migrated,
   ReadRange,
 } from './port.ts';
+import { messageFields } from './record.ts';
 import type { HistoryTarget } from './target.ts';
 
 export interface HistoryDeps {
@@ -57,28 +59,14 @@ export const sentences = {
 
 type Kind = HistoryRecord['kind'];
 
+const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
 /** Tables of relational engines: besides these columns each has `env`, which is the first of its key. */
 export const shapes: Record<Kind, { table: string; key: readonly string[]; fields: readonly string[] }> = {
   message: {
     table: 'parley_messages',
     key: ['id'],
-    fields: [
-      'id',
-      'conversation_id',
-      'seq',
-      'sender_id',
-      'text',
-      'reply_to',
-      'attachments',
-      'metadata',
-      'version',
-      'created_at',
-      'edited_at',
-      'deleted_at',
-      'hard',
-      'revision',
-      'extras',
-    ],
+    fields: messageFields.filter((name) => name !== 'kind').map(snake),
   },
   conversation: {
     table: 'parley_conversations',
@@ -211,6 +199,12 @@ export const writerName = (deps: HistoryDeps): string => `parley_writer_${hex(de
  * them.
  */
 export const passwordFor = (deps: HistoryDeps): string => `P${hex(deps, 24)}x7`;
+
+/** What a migration answers if its user may not make another: what that needs. */
+export const withoutUser = (grants: readonly string[], name: string): Migrated => ({
+  runtimeUrl: null,
+  notes: [sentences.noUser, ...grants.map((sql) => sql.replaceAll(name, 'parley_writer'))],
+});
 
 export function readMeta(report: HistoryReport, rows: readonly { key: string; value: string }[]): void {
   const meta = new Map(rows.map((r) => [r.key, r.value]));

@@ -212,16 +212,11 @@ export function maskUrl(text: string): string {
   const engine = engineOf(text);
   return masked.replace(/\?.*$/s, (query) => {
     const harmless = /^(sslmode|ssl-mode|tls|ssl|authsource|replicaset|w|retrywrites|charset)$/i;
-    return query
-      .slice(1)
-      .split('&')
-      .map((pair) => pair.split('='))
-      .map(([name = '', value]) =>
-        value === undefined || (engine !== 'http' && harmless.test(name)) ? [name, value] : [name, '***'],
-      )
-      .map(([name, value]) => (value === undefined ? name : `${name}=${value}`))
-      .join('&')
-      .replace(/^/, '?');
+    return query.replace(
+      /([?&])([^&=]*)=([^&=]*)[^&]*/g,
+      (_, before: string, name: string, value: string) =>
+        `${before}${name}=${engine !== 'http' && harmless.test(name) ? value : '***'}`,
+    );
   });
 }
 

@@ -28,17 +28,6 @@ export interface WorkSignal {
   stop(): Promise<void>;
 }
 
-/** Runs `fn` at most once per `ms` milliseconds; a run always follows the last call. */
-export function gathered(ms: number, fn: () => void): () => void {
-  let timer: NodeJS.Timeout | undefined;
-  return () => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      fn();
-    }, ms).unref();
-  };
-}
-
 export function createWorkSignal(options: {
   db: Queryable;
   connection: ConnectionSettings;
@@ -46,8 +35,8 @@ export function createWorkSignal(options: {
 }): WorkSignal {
   const { db, connection, logger } = options;
   const looks = new Map<string, (() => void)[]>();
-  const here = new Map<string, () => void>();
-  const elsewhere = new Map<string, () => void>();
+  /** Subjects that were raised within the last few milliseconds. */
+  const raised = new Set<string>();
   let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
   let working = false;
@@ -62,12 +51,6 @@ export function createWorkSignal(options: {
       logger.debug({ err: error }, 'a wake-up was lost'),
     );
   };
-  const once = (kept: Map<string, () => void>, subject: string, ms: number, run: (s: string) => void) => {
-    let raise = kept.get(subject);
-    if (!raise) kept.set(subject, (raise = gathered(ms, () => run(subject))));
-    raise();
-  };
-
   async function listen(): Promise<void> {
     const next = new pg.Client({ ...connection, keepAlive: true, application_name: 'parley listen' });
     let lost = false;
@@ -92,8 +75,18 @@ export function createWorkSignal(options: {
   }
 
   return {
-    raise: (subject) =>
-      working ? once(here, subject, gatherHereMs, look) : once(elsewhere, subject, gatherElsewhereMs, notify),
+    raise: (subject) => {
+      if (raised.has(subject)) return;
+      raised.add(subject);
+      const tell = working ? look : notify;
+      setTimeout(
+        () => {
+          raised.delete(subject);
+          tell(subject);
+        },
+        working ? gatherHereMs : gatherElsewhereMs,
+      ).unref();
+    },
     on: (subject, run) => {
       looks.set(subject, [...(looks.get(subject) ?? []), run]);
     },

@@ -24,7 +24,6 @@ export interface WorkerOptions<O extends { runAt: Date | null; width?: number }>
   slots: number;
   /** Milliseconds after which others take over the jobs of a process that died. */
   leaseMs: number;
-  pollMs?: number;
   /** Starts a batch. Each outcome arrives on its own; if one rejects, its job comes again when its lease ends. */
   run(jobs: Job[], signal: AbortSignal): Promise<Promise<O>[]>;
   /** Runs in the transaction that ends the jobs. */
@@ -35,6 +34,7 @@ export interface WorkerOptions<O extends { runAt: Date | null; width?: number }>
   timers?: Timers;
 }
 
+const pollMs = 1_000;
 /** How often leases are renewed in the time of one. */
 const renewals = 3;
 /** Milliseconds after which a job that has not ended is left to others. */
@@ -47,16 +47,7 @@ export interface Worker extends Periodic {
 export function createWorker<O extends { runAt: Date | null; width?: number }>(
   options: WorkerOptions<O>,
 ): Worker {
-  const {
-    db,
-    logger,
-    queue,
-    slots,
-    leaseMs,
-    pollMs = 1_000,
-    graceMs = 3_000,
-    timers = systemTimers,
-  } = options;
+  const { db, logger, queue, slots, leaseMs, graceMs = 3_000, timers = systemTimers } = options;
   const aborter = new AbortController();
   /** Jobs under way, and when each began. */
   const running = new Map<Job, number>();

@@ -11,14 +11,23 @@ import { lockUpload, pacemaker, slowest, TooSlow, Transfers } from './managed-tr
 import type { Slowest } from './managed-transfers.ts';
 import { contentDisposition } from './port.ts';
 
-interface HandlerConfig {
+export interface HandlerConfig {
+  /**
+   * The URL at which clients reach the handler, including its path; it has an origin of its own if the operator
+   * configured one.
+   */
   baseUrl: string;
-  secret: Uint8Array;
-  older?: readonly Uint8Array[];
+  /**
+   * The first signs URLs, and the signature of any is accepted: there are more than one while the master key is rotated.
+   * Every process that serves the same directory has the same.
+   */
+  secrets: readonly Uint8Array[];
   now: () => Date;
+  /** Returns a unique name for an unfinished file. */
   uniqueName: () => string;
   incoming: string;
   pathOf: (key: string) => string;
+  /** Transfers that are slower are cut off. */
   slowest?: Slowest;
 }
 
@@ -89,7 +98,7 @@ async function answer(
     res.writeHead(204).end();
     return;
   }
-  const grant = readGrant([config.secret, ...(config.older ?? [])], key, query, config.now());
+  const grant = readGrant(config.secrets, key, query, config.now());
   if (grant === 'invalid') return refuse(req, res, 403, 'The signature does not match.');
   if (grant === 'expired') return refuse(req, res, 403, 'The URL has expired.');
   if (grant.op === 'put' ? req.method !== 'PUT' : req.method !== 'GET' && req.method !== 'HEAD')

@@ -2,28 +2,15 @@ import { lstat, mkdir, open, readdir, unlink } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { createManagedHandler } from './managed-http.ts';
-import type { Slowest } from './managed-transfers.ts';
+import type { HandlerConfig } from './managed-http.ts';
 import { signGrant } from './managed-url.ts';
+import type { Grant } from './managed-url.ts';
 import { checkKey, HEAD_BYTES, StorageUnavailable } from './port.ts';
 import type { MediaStorage } from './port.ts';
 
-export interface ManagedConfig {
+export interface ManagedConfig extends Omit<HandlerConfig, 'incoming' | 'pathOf'> {
   /** Holds objects in `objects/` and unfinished uploads in `incoming/`. */
   directory: string;
-  /**
-   * The URL at which clients reach the handler, including its path; it has an origin of its own if the operator
-   * configured one.
-   */
-  baseUrl: string;
-  /** The key that signs URLs; every process that serves the same directory has the same. */
-  secret: Uint8Array;
-  /** Keys whose signatures are accepted too, while the master key is rotated. */
-  older?: readonly Uint8Array[];
-  now: () => Date;
-  /** Returns a unique name for an unfinished file. */
-  uniqueName: () => string;
-  /** Transfers that are slower are cut off. */
-  slowest?: Slowest;
 }
 
 export interface ManagedStorage extends MediaStorage {
@@ -45,6 +32,7 @@ export function createManaged(config: ManagedConfig): ManagedStorage {
   const objects = join(config.directory, 'objects');
   const incoming = join(config.directory, 'incoming');
   const pathOf = (key: string) => join(objects, checkKey(key));
+  const sign = (grant: Grant) => signGrant(baseUrl, config.secrets[0]!, grant);
 
   return {
     provider: 'managed',
@@ -65,7 +53,7 @@ export function createManaged(config: ManagedConfig): ManagedStorage {
       const grant = { op: 'put', key: checkKey(o.key), expires: o.expiresAt.getTime(), type, size } as const;
       return {
         method: 'PUT',
-        url: signGrant(baseUrl, config.secret, grant),
+        url: sign(grant),
         headers: { 'content-type': type },
       };
     },
@@ -85,14 +73,7 @@ export function createManaged(config: ManagedConfig): ManagedStorage {
     async downloadUrl(o) {
       const expires = config.now().getTime() + o.expiresIn * 1000;
       const { contentType: type, filename: name, disposition } = o;
-      return signGrant(baseUrl, config.secret, {
-        op: 'get',
-        key: checkKey(o.key),
-        expires,
-        type,
-        name,
-        disposition,
-      });
+      return sign({ op: 'get', key: checkKey(o.key), expires, type, name, disposition });
     },
     remove: (key) => disk(async () => void (await unlink(pathOf(key)).catch(missing))),
   };

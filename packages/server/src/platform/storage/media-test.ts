@@ -1,3 +1,4 @@
+import type { MediaTest } from '@parley/protocol';
 import type { Outbound } from '../outbound/outbound.ts';
 import { StorageUnavailable } from './port.ts';
 import type { MediaStorage } from './port.ts';
@@ -6,18 +7,6 @@ import type { MediaStorage } from './port.ts';
  * Tests a media storage the way clients and this service will use it: upload, read, delete, and the CORS requests of
  * browsers.
  */
-
-export interface MediaCheck {
-  name: 'upload' | 'read' | 'delete' | 'cors';
-  ok: boolean;
-  detail?: string;
-}
-
-export interface MediaTried {
-  ok: boolean;
-  error: string | null;
-  checks: MediaCheck[];
-}
 
 const body = Buffer.from('A test of Parley: this object can be removed.');
 const ticketMs = 60_000;
@@ -28,10 +17,10 @@ export async function testMedia(
   storage: MediaStorage,
   request: Outbound['request'],
   options: { key: string; now: number; origin?: string },
-): Promise<MediaTried> {
+): Promise<Pick<MediaTest, 'ok' | 'error' | 'checks'>> {
   const { key, origin } = options;
-  const checks: MediaCheck[] = [];
-  async function check(name: MediaCheck['name'], work: () => Promise<void>): Promise<void> {
+  const checks: MediaTest['checks'] = [];
+  async function check(name: MediaTest['checks'][number]['name'], work: () => Promise<void>): Promise<void> {
     try {
       await work();
       checks.push({ name, ok: true });

@@ -54,39 +54,31 @@ function s3(url: URL, accessKeyId: string, secretAccessKey: string): S3Config {
   const preset = q['preset'] as S3Preset | undefined;
   if (preset && !s3Presets.includes(preset))
     throw fault(`has an unknown preset: use one of ${s3Presets.join(', ')}`);
-  const config: S3Config = { provider: 's3', bucket: path || url.host, accessKeyId, secretAccessKey };
-  if (path) config.endpoint = `${flag(q, 'tls') === false ? 'http' : 'https'}://${url.host}`;
-  if (preset) config.preset = preset;
-  if (q['region']) config.region = q['region'];
-  if (q['prefix']) config.prefix = q['prefix'];
+  const scheme = path && flag(q, 'tls') === false ? 'http' : 'https';
   const pathStyle = flag(q, 'pathStyle');
-  if (pathStyle !== undefined) config.forcePathStyle = pathStyle;
-  return config;
+  return {
+    provider: 's3',
+    bucket: path || url.host,
+    accessKeyId,
+    secretAccessKey,
+    ...filled(q, ['preset', 'region', 'prefix']),
+    ...(path ? { endpoint: `${scheme}://${url.host}` } : {}),
+    ...(pathStyle === undefined ? {} : { forcePathStyle: pathStyle }),
+  };
 }
 
 function azure(url: URL, account: string, accountKey: string): AzureConfig {
   const q = settings(url, ['prefix', 'endpoint']);
   if (url.pathname.replace('/', '')) throw fault('names more than a container: give folders as ?prefix=');
-  const config: AzureConfig = { provider: 'azure', account, accountKey, container: url.host };
-  if (q['prefix']) config.prefix = q['prefix'];
-  if (q['endpoint']) config.endpoint = q['endpoint'];
-  return config;
+  return { provider: 'azure', account, accountKey, container: url.host, ...filled(q) };
 }
 
 function cloudinary(url: URL): CloudinaryConfig {
   const q = settings(url, ['folder', 'endpoint', 'signatureAlgorithm']);
-  const config: CloudinaryConfig = {
-    provider: 'cloudinary',
-    cloudinaryUrl: `cloudinary://${url.username}:${url.password}@${url.host}`,
-  };
-  if (q['folder']) config.folder = q['folder'];
-  if (q['endpoint']) config.endpoint = q['endpoint'];
-  const algorithm = q['signatureAlgorithm'];
-  if (algorithm !== undefined && algorithm !== 'sha1' && algorithm !== 'sha256') {
+  if (!['sha1', 'sha256', undefined].includes(q['signatureAlgorithm']))
     throw fault('has signatureAlgorithm neither sha1 nor sha256');
-  }
-  if (algorithm) config.signatureAlgorithm = algorithm;
-  return config;
+  const cloudinaryUrl = `cloudinary://${url.username}:${url.password}@${url.host}`;
+  return { provider: 'cloudinary', cloudinaryUrl, ...filled(q) };
 }
 
 const nothing: StorageDeps = {
@@ -102,6 +94,10 @@ function settings(url: URL, known: string[]): Record<string, string> {
   if (unknown !== undefined) throw fault(`has an unknown setting "${unknown}" (known: ${known.join(', ')})`);
   return Object.fromEntries(url.searchParams);
 }
+
+/** The settings that are not empty. */
+const filled = (q: Record<string, string>, names = Object.keys(q)): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (q[name] ? [[name, q[name]]] : [])));
 
 function flag(q: Record<string, string>, name: string): boolean | undefined {
   const value = q[name];

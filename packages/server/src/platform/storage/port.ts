@@ -1,3 +1,4 @@
+import type { Output } from '@parley/protocol';
 import type { Outbound } from '../outbound/outbound.ts';
 
 /** Media storage. Files go directly between client and storage (uploads#direct); the server signs, inspects and removes. */
@@ -24,19 +25,11 @@ export interface TicketRequest {
   expiresAt: Date;
 }
 
-export interface Ticket {
-  method: 'PUT' | 'POST';
-  url: string;
-  /** POST: form fields to send before the `file`. */
-  fields?: Record<string, string>;
-  /** PUT: headers to send; the browser adds the length. */
-  headers?: Record<string, string>;
-}
+/** POST has form fields to send before the `file`, PUT has headers; the browser adds the length. */
+export type Ticket = Output<'uploads.create'>['upload'];
 
 export interface StoredObject {
   size: number;
-  /** The type that the uploader declared to the storage; it proves nothing. */
-  contentType?: string;
   /** The first bytes, at most HEAD_BYTES. */
   head: Uint8Array;
   /** Set if the provider measures images itself. */

@@ -24,7 +24,7 @@ export function unexpected(provider: string, doing: string, status: number): Sto
 }
 
 /**
- * Reads the first bytes of an object, its size and type, by one ranged GET of a signed URL; returns the answer itself
+ * Reads the first bytes of an object and its size by one ranged GET of a signed URL; returns the answer itself
  * if there is no object.
  */
 export async function readHead(
@@ -35,16 +35,14 @@ export async function readHead(
 ): Promise<{ found: StoredObject } | { answer: OutboundResponse }> {
   const range = { range: `bytes=0-${HEAD_BYTES - 1}` };
   const answer = await call(deps, provider, { url, headers: { ...headers, ...range }, maxBytes: HEAD_BYTES });
-  const contentType = answer.headers['content-type'];
   // An empty object has no first byte, so the answer is 416 with `bytes */0`.
   const total = /^bytes (?:\d+-\d+|\*)\/(\d+)$/.exec(answer.headers['content-range'] ?? '')?.[1];
-  if (answer.status === 206 && total)
-    return { found: { size: Number(total), contentType, head: answer.body } };
+  if (answer.status === 206 && total) return { found: { size: Number(total), head: answer.body } };
   if (answer.status === 416 && Number(total ?? 0) === 0)
-    return { found: { size: 0, contentType, head: new Uint8Array() } };
+    return { found: { size: 0, head: new Uint8Array() } };
   if (answer.status === 200) {
     const size = Number(answer.headers['content-length'] ?? (answer.truncated ? NaN : answer.body.length));
-    if (Number.isSafeInteger(size)) return { found: { size, contentType, head: answer.body } };
+    if (Number.isSafeInteger(size)) return { found: { size, head: answer.body } };
   }
   return { answer };
 }

@@ -11,7 +11,6 @@ import type { Refused } from '../write.ts';
 
 export interface Confirmation {
   env: number;
-  /** The name of this process in the lease. */
   node: string;
   /** Empty if the records are about messages that are cold already. */
   placed: readonly Placed[];

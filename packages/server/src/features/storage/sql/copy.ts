@@ -1,18 +1,14 @@
+import type { ConversationRecord } from '../../../platform/history/port.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { hasRow, maybeRow, oneRow } from '../../../platform/postgres/rows.ts';
 import type { Copy } from '../sql.ts';
 
 /** What a copy to or from a customer's database reads here, and how far it is. */
 
-export interface ConversationWithPeople {
+export interface ConversationWithPeople extends Omit<ConversationRecord, 'kind' | 'extras' | 'revision'> {
   no: number;
-  id: string;
-  type: string;
-  name: string | null;
-  metadata: string | null;
   /** JSON; null: all as by default. */
   rules: string | null;
-  createdAt: string;
-  deletedAt: string | null;
   lastSeq: number;
   /** [id, role]; the role is null for a user who is no longer a member. */
   people: [string, string | null][] | null;
@@ -46,7 +42,6 @@ export function conversationsWithPeople(
   );
 }
 
-/** How many conversations one batch looks at, at most. */
 const conversationsAtOnce = 50;
 
 /** The next conversations, each with the number of its people. */
@@ -63,32 +58,25 @@ export const conversationsFrom = (
   );
 
 /** The next conversation of which only a customer's database has messages. */
-export async function nextCold(
+export const nextCold = (
   db: Queryable,
   env: number,
   from: number,
-): Promise<{ no: number; id: string } | undefined> {
-  const [conv] = await db.query<{ no: number; id: string }>(
+): Promise<{ no: number; id: string } | undefined> =>
+  maybeRow(
+    db,
     `SELECT c.no, c.id FROM sink_conversations s JOIN conversations c ON c.env = s.env AND c.no = s.conv
      WHERE s.env = $1 AND s.conv >= $2 AND s.cold_seq > 0 ORDER BY s.conv LIMIT 1`,
     [env, from],
   );
-  return conv;
-}
 
 /** Locks the environment's row. Returns false if the copy was cancelled, started again, or belongs to another process. */
-export async function lockCopy(
-  tx: Queryable,
-  env: number,
-  node: string,
-  startedAt: string,
-): Promise<boolean> {
-  const rows = await tx.query(
-    `SELECT 1 FROM storage WHERE env = $1 AND owner = $2 AND copy ->> 'startedAt' = $3 FOR UPDATE`,
-    [env, node, startedAt],
-  );
-  return rows.length > 0;
-}
+export const lockCopy = (tx: Queryable, env: number, node: string, startedAt: string): Promise<boolean> =>
+  hasRow(tx, `SELECT 1 FROM storage WHERE env = $1 AND owner = $2 AND copy ->> 'startedAt' = $3 FOR UPDATE`, [
+    env,
+    node,
+    startedAt,
+  ]);
 
 /** Nothing is in the customer's database alone any more. */
 export async function setAllWarm(tx: Queryable, env: number): Promise<void> {
@@ -105,9 +93,8 @@ export async function replaceCopy(db: Queryable, env: number, copy: Copy): Promi
 }
 
 /** The oldest transaction that is still running, and the number that the next one gets. */
-export async function runningTransactions(db: Queryable): Promise<{ oldest: number; next: number }> {
-  const [running] = await db.query<{ oldest: number; next: number }>(
+export const runningTransactions = (db: Queryable): Promise<{ oldest: number; next: number }> =>
+  oneRow(
+    db,
     `SELECT pg_snapshot_xmin(s)::text::bigint AS oldest, pg_snapshot_xmax(s)::text::bigint AS next FROM pg_current_snapshot() s`,
   );
-  return running!;
-}

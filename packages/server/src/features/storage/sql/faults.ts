@@ -1,5 +1,6 @@
 import type { Output } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { oneValue } from '../../../platform/postgres/rows.ts';
 
 /** Faults of slots, and which slots are set aside (../aside.ts). */
 
@@ -12,16 +13,15 @@ export const asideColumns = `CASE WHEN f.aside_until = 'infinity' THEN 'operator
 export const joinFaults = 'LEFT JOIN slot_faults f ON f.env = x.env AND f.slot = x.slot';
 
 /** Returns whether the slot is set aside from now on. */
-export async function addFault(db: Queryable, env: number, slot: string): Promise<boolean> {
-  const [row] = await db.query<{ aside: boolean }>(
+export const addFault = (db: Queryable, env: number, slot: string): Promise<boolean> =>
+  oneValue(
+    db,
     `INSERT INTO slot_faults AS f (env, slot, faulted_at) VALUES ($1, $2, clock_timestamp())
      ON CONFLICT (env, slot) DO UPDATE SET faulted_at = excluded.faulted_at,
        aside_until = CASE WHEN f.faulted_at > clock_timestamp() - ${hour} THEN greatest(f.aside_until, clock_timestamp() + ${hour}) ELSE f.aside_until END
      RETURNING coalesce(f.aside_until > clock_timestamp(), false) AS aside`,
     [env, slot],
   );
-  return row!.aside;
-}
 
 /** The slot may be used again, at once; its last fault still counts for an hour. What the operator set aside stays so. */
 export const takeBack = (db: Queryable, env: number, slot: string): Promise<unknown> =>

@@ -1,18 +1,18 @@
 import type { MediaTest } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { maybeRow } from '../../../platform/postgres/rows.ts';
 
 /** Which media storage an environment uses, and how its last test went. */
 
-export async function mediaOf(
+export const mediaOf = (
   db: Queryable,
   env: number,
-): Promise<{ provider: string | null; shown: object | null; test: MediaTest | null } | undefined> {
-  const [row] = await db.query<{ provider: string | null; shown: object | null; test: MediaTest | null }>(
+): Promise<{ provider: string | null; shown: object | null; test: MediaTest | null } | undefined> =>
+  maybeRow(
+    db,
     `SELECT m.provider, m.shown, s.media_test AS test FROM storage s LEFT JOIN media_storages m ON m.no = s.media AND m.env = s.env WHERE s.env = $1`,
     [env],
   );
-  return row;
-}
 
 export async function setMedia(db: Queryable, env: number, media: number, test: MediaTest): Promise<void> {
   await db.query('UPDATE storage SET media = $2, media_test = $3 WHERE env = $1', [
@@ -27,10 +27,9 @@ export async function setMediaTest(db: Queryable, env: number, test: MediaTest):
 }
 
 /** Returns what the environment used; undefined if that was the storage of the service. */
-export async function clearMedia(db: Queryable, env: number): Promise<{ provider: string } | undefined> {
-  const [before] = await db.query<{ provider: string }>(
+export const clearMedia = (db: Queryable, env: number): Promise<{ provider: string } | undefined> =>
+  maybeRow(
+    db,
     `UPDATE storage s SET media = NULL, media_test = NULL FROM media_storages m WHERE s.env = $1 AND m.no = s.media AND m.env = s.env RETURNING m.provider`,
     [env],
   );
-  return before;
-}

@@ -1,7 +1,8 @@
 import type { HistoryError } from '../../../platform/history/port.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { hasRow, maybeRow } from '../../../platform/postgres/rows.ts';
 import { storageColumns } from '../sql.ts';
-import type { Copy, SinkStatus, StorageMode, StorageRow } from '../sql.ts';
+import type { SinkStatus, StorageRow } from '../sql.ts';
 import { mustErase } from './erasures.ts';
 
 /** The sinks: which of them are due, whose turn it is, how it went. */
@@ -46,8 +47,9 @@ export interface ClaimedSink extends StorageRow {
 }
 
 /** Takes the lease for the process; undefined if another one has it. */
-export async function claimSink(db: Queryable, env: number, node: string): Promise<ClaimedSink | undefined> {
-  const [row] = await db.query<ClaimedSink>(
+export const claimSink = (db: Queryable, env: number, node: string): Promise<ClaimedSink | undefined> =>
+  maybeRow(
+    db,
     `UPDATE storage s SET ${takeLease}
        WHERE s.env = $1 AND (s.owned_until < clock_timestamp() OR s.owner = $2)
        RETURNING ${storageColumns}, coalesce(${mustErase('$1')} AND ${mayErase}, false) AS erasures,
@@ -55,39 +57,32 @@ export async function claimSink(db: Queryable, env: number, node: string): Promi
          coalesce(${mayPrune('$1')}, false) AS prune`,
     [env, node],
   );
-  return row;
-}
 
 /** Returns false if another process has the lease. */
-export async function renewLease(db: Queryable, env: number, node: string): Promise<boolean> {
-  const rows = await db.query(
+export const renewLease = (db: Queryable, env: number, node: string): Promise<boolean> =>
+  hasRow(
+    db,
     `UPDATE storage SET owned_until = clock_timestamp() + interval '${leaseMs} milliseconds' WHERE env = $1 AND owner = $2 RETURNING env`,
     [env, node],
   );
-  return rows.length > 0;
-}
 
 export async function releaseLease(db: Queryable, env: number, node: string): Promise<void> {
   await db.query(`UPDATE storage SET owned_until = '-infinity' WHERE env = $1 AND owner = $2`, [env, node]);
 }
 
-export interface OwnedStorage {
-  mode: StorageMode;
-  copy: Copy | null;
-  status: SinkStatus;
+export interface OwnedStorage extends Pick<StorageRow, 'mode' | 'copy' | 'status'> {
   since: string | null;
   failures: number;
   errorClass: string | null;
 }
 
 /** Locks the environment's row; undefined if the process no longer has the lease. */
-export async function lockOwned(tx: Queryable, env: number, node: string): Promise<OwnedStorage | undefined> {
-  const [row] = await tx.query<OwnedStorage>(
+export const lockOwned = (tx: Queryable, env: number, node: string): Promise<OwnedStorage | undefined> =>
+  maybeRow(
+    tx,
     `SELECT mode, copy, status, since, failures, error_class AS "errorClass" FROM storage WHERE env = $1 AND owner = $2 FOR NO KEY UPDATE`,
     [env, node],
   );
-  return row;
-}
 
 export async function setState(
   tx: Queryable,

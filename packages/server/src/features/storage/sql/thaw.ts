@@ -1,5 +1,6 @@
 import type { MessageRecord } from '../../../platform/history/port.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { oneValue } from '../../../platform/postgres/rows.ts';
 
 /** Messages that come back from a customer's database into our store. */
 
@@ -8,12 +9,16 @@ export async function holdConversation(tx: Queryable, env: number, conv: number)
   await tx.query('SELECT 1 FROM conversations WHERE env = $1 AND no = $2 FOR NO KEY UPDATE', [env, conv]);
 }
 
-/** Completes rows of messages that left. Returns how many came back. */
+/**
+ * Completes rows of messages that left. Returns how many came back. With `keepsCold`, the conversation's `cold_seq` stays
+ * although they are below it.
+ */
 export async function restoreMessages(
   db: Queryable,
   env: number,
   conv: number,
   records: readonly MessageRecord[],
+  keepsCold: boolean,
 ): Promise<number> {
   const rows = await db.query<{ seq: number }>(
     `UPDATE messages m SET id = r.id, text = r.text, reply_to = r.reply_to, metadata = r.metadata, attachments = r.attachments, version = r.version,
@@ -38,41 +43,22 @@ export async function restoreMessages(
   );
   if (rows.length > 0)
     await db.query(
-      `UPDATE sink_conversations SET cold_seq = least(cold_seq, $3::bigint - 1), oldest_at = coalesce(oldest_at, now()) WHERE env = $1 AND conv = $2`,
-      [env, conv, Math.min(...rows.map((r) => r.seq))],
+      `UPDATE sink_conversations SET cold_seq = CASE WHEN $4 THEN cold_seq ELSE least(cold_seq, $3::bigint - 1) END, oldest_at = coalesce(oldest_at, now()) WHERE env = $1 AND conv = $2`,
+      [env, conv, Math.min(...rows.map((r) => r.seq)), keepsCold],
     );
   return rows.length;
 }
 
-/** Locks the conversation's row, and returns the seq up to which messages may have left. */
-export async function lockCold(tx: Queryable, env: number, conv: number): Promise<number | undefined> {
-  const [row] = await tx.query<{ cold: number }>(
-    'SELECT cold_seq AS cold FROM sink_conversations WHERE env = $1 AND conv = $2 FOR UPDATE',
-    [env, conv],
-  );
-  return row?.cold;
-}
-
-export async function setCold(tx: Queryable, env: number, conv: number, cold: number): Promise<void> {
-  await tx.query('UPDATE sink_conversations SET cold_seq = $3 WHERE env = $1 AND conv = $2', [
-    env,
-    conv,
-    cold,
-  ]);
-}
-
 /** How many messages of a conversation did not come back, because the customer's database no longer has them. */
-export async function stayedAway(db: Queryable, env: number, conv: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
+export const stayedAway = (db: Queryable, env: number, conv: number): Promise<number> =>
+  oneValue(
+    db,
     'SELECT count(*) AS n FROM messages WHERE env = $1 AND conv = $2 AND id IS NULL AND NOT hard',
     [env, conv],
   );
-  return row!.n;
-}
 
 const mostWanted = 100;
 
-/** Messages that are needed here again. */
 export const wantedMessages = (
   db: Queryable,
   env: number,

@@ -1,99 +1,75 @@
+import type { Resource } from '../../../platform/storage/port.ts';
 import type { Kind } from './detect.ts';
+
+const words = (list: string) => list.trim().split(/\s+/);
 
 interface Rule {
   kind: Exclude<Kind, 'blocked'> | 'any';
+  declared: string[];
   /** The kinds that the bytes may turn out to be; null stands for no known format. */
   found: (string | null)[];
 }
 
-const one = (kind: Rule['kind'], ...found: (string | null)[]): Rule => ({ kind, found });
-const image = one(
-  'image',
-  'image/png',
-  'image/jpeg',
-  'image/gif',
-  'image/webp',
-  'image/avif',
-  'image/heic',
-  'image/bmp',
-);
-const video = one('video', 'video/mp4', 'video/quicktime', 'video/webm', 'video/3gpp');
-// Recorders write audio into video containers, and MP3 files begin with many different bytes.
-const audio = one(
-  'audio',
-  'audio/mpeg',
-  'audio/ogg',
-  'audio/wav',
-  'audio/mp4',
-  'audio/flac',
-  'audio/aac',
-  'video/mp4',
-  'video/webm',
-  'video/3gpp',
-  null,
-);
-const text = one('document', null);
-const zip = one('document', 'application/zip');
-// An encrypted office file is a CFB container, whatever its version.
-const office = one('document', 'application/zip', 'application/x-cfb');
-const gzip = one('document', 'application/gzip');
-
 /** uploads#types: the MIME allowlist. Declared types that are not here are refused. */
-const allowed: Record<string, Rule> = {
-  'image/png': image,
-  'image/jpeg': image,
-  'image/jpg': image,
-  'image/gif': image,
-  'image/webp': image,
-  'image/avif': image,
-  'image/heic': image,
-  'image/heif': image,
-  'image/bmp': image,
-  'video/mp4': video,
-  'video/quicktime': video,
-  'video/webm': video,
-  'video/3gpp': video,
-  'audio/mpeg': audio,
-  'audio/mp3': audio,
-  'audio/ogg': audio,
-  'audio/wav': audio,
-  'audio/wave': audio,
-  'audio/x-wav': audio,
-  'audio/mp4': audio,
-  'audio/m4a': audio,
-  'audio/x-m4a': audio,
-  'audio/flac': audio,
-  'audio/x-flac': audio,
-  'audio/aac': audio,
-  'audio/webm': audio,
-  'application/pdf': one('document', 'application/pdf'),
-  'application/rtf': one('document', 'application/rtf'),
-  'text/rtf': one('document', 'application/rtf'),
-  'text/plain': text,
-  'text/csv': text,
-  'text/markdown': text,
-  'text/calendar': text,
-  'text/vcard': text,
-  'application/json': text,
-  'application/zip': zip,
-  'application/x-zip-compressed': zip,
-  'application/epub+zip': zip,
-  'application/gzip': gzip,
-  'application/x-gzip': gzip,
-  'application/msword': office,
-  'application/vnd.ms-excel': office,
-  'application/vnd.ms-powerpoint': office,
-  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': office,
-  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': office,
-  'application/vnd.openxmlformats-officedocument.presentationml.presentation': office,
-  'application/vnd.oasis.opendocument.text': office,
-  'application/vnd.oasis.opendocument.spreadsheet': office,
-  'application/vnd.oasis.opendocument.presentation': office,
+const rules: Rule[] = [
+  {
+    kind: 'image',
+    declared: words(
+      `image/png image/jpeg image/jpg image/gif image/webp image/avif image/heic image/heif image/bmp`,
+    ),
+    found: words(`image/png image/jpeg image/gif image/webp image/avif image/heic image/bmp`),
+  },
+  {
+    kind: 'video',
+    declared: words('video/mp4 video/quicktime video/webm video/3gpp'),
+    found: words('video/mp4 video/quicktime video/webm video/3gpp'),
+  },
+  {
+    kind: 'audio',
+    declared: words(`
+      audio/mpeg audio/mp3 audio/ogg audio/wav audio/wave audio/x-wav audio/mp4 audio/m4a audio/x-m4a
+      audio/flac audio/x-flac audio/aac audio/webm`),
+    // Recorders write audio into video containers, and MP3 files begin with many different bytes.
+    found: [
+      ...words(
+        `audio/mpeg audio/ogg audio/wav audio/mp4 audio/flac audio/aac video/mp4 video/webm video/3gpp`,
+      ),
+      null,
+    ],
+  },
+  { kind: 'document', declared: ['application/pdf'], found: ['application/pdf'] },
+  { kind: 'document', declared: ['application/rtf', 'text/rtf'], found: ['application/rtf'] },
+  {
+    kind: 'document',
+    declared: words('text/plain text/csv text/markdown text/calendar text/vcard application/json'),
+    found: [null],
+  },
+  {
+    kind: 'document',
+    declared: words('application/zip application/x-zip-compressed application/epub+zip'),
+    found: ['application/zip'],
+  },
+  {
+    kind: 'document',
+    declared: ['application/gzip', 'application/x-gzip'],
+    found: ['application/gzip'],
+  },
+  {
+    kind: 'document',
+    declared: words(`
+      application/msword application/vnd.ms-excel application/vnd.ms-powerpoint
+      application/vnd.openxmlformats-officedocument.wordprocessingml.document
+      application/vnd.openxmlformats-officedocument.spreadsheetml.sheet
+      application/vnd.openxmlformats-officedocument.presentationml.presentation
+      application/vnd.oasis.opendocument.text application/vnd.oasis.opendocument.spreadsheet
+      application/vnd.oasis.opendocument.presentation`),
+    // An encrypted office file is a CFB container, whatever its version.
+    found: ['application/zip', 'application/x-cfb'],
+  },
   // Browsers declare this for a file they do not know; its name and bytes decide.
-  'application/octet-stream': one('any'),
-};
-
-const words = (list: string) => list.trim().split(/\s+/);
+  { kind: 'any', declared: ['application/octet-stream'], found: [] },
+];
+const allowed = new Map(rules.flatMap((rule) => rule.declared.map((type) => [type, rule] as const)));
 
 /** Extensions of files that would be run, or rendered as a page. They are refused at the end of a name and inside it. */
 const active = new Set(
@@ -117,10 +93,7 @@ export const NOT_ALLOWED = 'type not allowed';
 export const essence = (contentType: string): string =>
   (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 
-export const ruleOf = (contentType: string): Rule | undefined => {
-  const type = essence(contentType);
-  return Object.hasOwn(allowed, type) ? allowed[type] : undefined;
-};
+export const ruleOf = (contentType: string): Rule | undefined => allowed.get(essence(contentType));
 
 /** Whether an upload may be announced, by its declared type and its name (uploads#types). */
 export function allowedType(contentType: string, filename: string): Verdict {
@@ -145,7 +118,7 @@ export function allowedType(contentType: string, filename: string): Verdict {
 }
 
 /** The path segment that the image-hosting provider wants (uploads#cloudinary): its `video` includes audio, `raw` is everything else. */
-export function resourceOf(contentType: string): 'image' | 'video' | 'raw' {
+export function resourceOf(contentType: string): Resource {
   const kind = ruleOf(contentType)?.kind;
   return kind === 'image' ? 'image' : kind === 'video' || kind === 'audio' ? 'video' : 'raw';
 }

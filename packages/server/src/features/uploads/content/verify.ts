@@ -1,14 +1,7 @@
+import type { StoredObject } from '../../../platform/storage/port.ts';
 import { allowedType, essence, NOT_ALLOWED, ruleOf } from './allowed.ts';
 import { detect } from './detect.ts';
 import { dimensions, isSide } from './dimensions.ts';
-
-/** What the storage says about the object (MediaStorage.inspect). */
-export interface Inspected {
-  size: number;
-  head: Uint8Array;
-  width?: number;
-  height?: number;
-}
 
 /** `mimeType` is what the bytes show, or the declared type if they do not show enough. */
 export type Verified =
@@ -17,7 +10,7 @@ export type Verified =
 const refuse = (reason: string): Verified => ({ ok: false, reason });
 
 /** Whether the stored object is what its upload announced (uploads#complete). */
-export function verify(declared: string, filename: string, size: number, stored: Inspected): Verified {
+export function verify(declared: string, filename: string, size: number, stored: StoredObject): Verified {
   const announced = allowedType(declared, filename);
   const rule = ruleOf(declared);
   if (!announced.ok || !rule) return refuse(announced.ok ? NOT_ALLOWED : announced.reason);
@@ -41,5 +34,5 @@ export function verify(declared: string, filename: string, size: number, stored:
   return { ok: true, mimeType: found?.mime ?? essence(declared), ...measured };
 }
 
-const providerSize = ({ width = 0, height = 0 }: Inspected) =>
+const providerSize = ({ width = 0, height = 0 }: StoredObject) =>
   isSide(width) && isSide(height) ? { width, height } : null;

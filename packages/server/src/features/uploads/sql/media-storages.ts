@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { oneValue } from '../../../platform/postgres/rows.ts';
 
 /** Media storages that customers brought. A row never changes; its config is sealed. */
 
@@ -17,14 +18,13 @@ export async function findMediaStorage(db: Queryable, env: number, no: number): 
 }
 
 /** Returns the number of the new storage. */
-export async function insertMediaStorage(
+export const insertMediaStorage = (
   tx: Queryable,
   env: number,
   fields: { provider: string; sealed: Buffer; shown: unknown; at: string },
-): Promise<number> {
-  const [row] = await tx.query<{ no: number }>(
+): Promise<number> =>
+  oneValue(
+    tx,
     'INSERT INTO media_storages (env, provider, config, shown, created_at) VALUES ($1, $2, $3, $4, $5) RETURNING no',
     [env, fields.provider, fields.sealed, JSON.stringify(fields.shown), fields.at],
   );
-  return row!.no;
-}

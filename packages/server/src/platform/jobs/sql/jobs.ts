@@ -1,4 +1,5 @@
 import type { Queryable } from '../../postgres/db.ts';
+import { oneValue } from '../../postgres/rows.ts';
 
 /**
  * Jobs in PostgreSQL (jobs.sql): a job is a row written in the transaction of its cause, and claimed with a lease
@@ -89,13 +90,8 @@ export async function untilDue(db: Queryable, queue: string, most: number): Prom
 }
 
 /** The number of jobs waiting or running, counted up to 100,000. */
-export async function depth(db: Queryable, queue: string): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
-    'SELECT count(*) AS n FROM (SELECT 1 FROM jobs WHERE queue = $1 LIMIT 100000) x',
-    [queue],
-  );
-  return row!.n;
-}
+export const depth = (db: Queryable, queue: string): Promise<number> =>
+  oneValue(db, 'SELECT count(*) AS n FROM (SELECT 1 FROM jobs WHERE queue = $1 LIMIT 100000) x', [queue]);
 
 /** Removes lanes that have had no job for a while. Until then they are kept for their width. */
 export async function removeEmptyLanes(db: Queryable): Promise<void> {

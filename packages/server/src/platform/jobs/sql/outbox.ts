@@ -1,4 +1,5 @@
 import type { Queryable } from '../../postgres/db.ts';
+import { maybeRow } from '../../postgres/rows.ts';
 
 /** The rows of the outbox (../outbox.ts). */
 
@@ -87,16 +88,15 @@ export async function removeRows(tx: Queryable, numbers: readonly number[]): Pro
 }
 
 /** Puts a row off or, after days, gives it up; returns it then. */
-export async function putOff(db: Queryable, no: number): Promise<{ id: string; type: string } | undefined> {
-  const [lost] = await db.query<{ id: string; type: string }>(
+export const putOff = (db: Queryable, no: number): Promise<{ id: string; type: string } | undefined> =>
+  maybeRow(
+    db,
     `WITH later AS (
          UPDATE outbox SET due_at = clock_timestamp() + interval '${retryMinutes} minutes'
          WHERE no = $1 AND created_at > now() - interval '${giveUpHours} hours'
        ) DELETE FROM outbox WHERE no = $1 AND created_at <= now() - interval '${giveUpHours} hours' RETURNING id, type`,
     [no],
   );
-  return lost;
-}
 
 /** Milliseconds until the consumer has a row that is due, at most `most`. */
 export async function untilDue(db: Queryable, bit: number, most: number): Promise<number> {
