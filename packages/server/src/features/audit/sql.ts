@@ -1,5 +1,6 @@
 import type { AuditEntry } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { anyRow, firstValue } from '../../platform/postgres/rows.ts';
 
 interface NewEntry {
   id: string;
@@ -75,34 +76,32 @@ export function listEntries(
 }
 
 /** The number of an environment that the account may manage; without an account, of any. */
-export async function manageableEnvironment(
+export const manageableEnvironment = (
   db: Queryable,
   id: string,
   account: number | null,
-): Promise<number | undefined> {
-  const [row] = await db.query<{ no: number }>(
+): Promise<number | undefined> =>
+  firstValue(
+    db,
     `SELECT no FROM environments e WHERE id = $1 AND ($2::int IS NULL
        OR EXISTS (SELECT 1 FROM organization_accounts m WHERE m.org = e.org AND m.account = $2))`,
     [id, account],
   );
-  return row?.no;
-}
 
 /** Returns false if the person's reading in this hour is noted already. */
-export async function noteContentRead(
+export const noteContentRead = (
   tx: Queryable,
   env: number,
   conv: number,
   account: number,
   hour: Date,
-): Promise<boolean> {
-  const rows = await tx.query(
+): Promise<boolean> =>
+  anyRow(
+    tx,
     `INSERT INTO content_reads (env, conv, account, hour) VALUES ($1, $2, $3, $4)
        ON CONFLICT DO NOTHING RETURNING 1`,
     [env, conv, account, hour],
   );
-  return rows.length > 0;
-}
 
 export async function removeContentReads(db: Queryable, before: Date): Promise<void> {
   await db.query('DELETE FROM content_reads WHERE hour < $1', [before]);

@@ -1,4 +1,5 @@
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { anyRow, firstValue } from '../../platform/postgres/rows.ts';
 import { guards } from '../../log/sql/guards.ts';
 
 /**
@@ -21,18 +22,13 @@ export interface BlockRow {
   blockedAt: string;
 }
 
-export async function findBlock(
+export const findBlock = (
   db: Queryable,
   env: number,
   user: number,
   blocked: number,
-): Promise<string | undefined> {
-  const [row] = await db.query<{ at: string }>(
-    'SELECT at FROM blocks WHERE usr = $2 AND blocked = $3 AND env = $1',
-    [env, user, blocked],
-  );
-  return row?.at;
-}
+): Promise<string | undefined> =>
+  firstValue(db, 'SELECT at FROM blocks WHERE usr = $2 AND blocked = $3 AND env = $1', [env, user, blocked]);
 
 /** Returns null if the user already blocks as many as it may. */
 export async function insertBlock(
@@ -50,22 +46,18 @@ export async function insertBlock(
   return row?.at ?? null;
 }
 
-export async function deleteBlock(tx: Tx, env: number, user: number, blocked: number): Promise<boolean> {
-  const rows = await tx.query('DELETE FROM blocks WHERE usr = $2 AND blocked = $3 AND env = $1 RETURNING 1', [
+export const deleteBlock = (tx: Tx, env: number, user: number, blocked: number): Promise<boolean> =>
+  anyRow(tx, 'DELETE FROM blocks WHERE usr = $2 AND blocked = $3 AND env = $1 RETURNING 1', [
     env,
     user,
     blocked,
   ]);
-  return rows.length > 0;
-}
 
 const pair = '(usr = $2 AND blocked = $3 OR usr = $3 AND blocked = $2)';
 
 /** Whether one of the two blocks the other. */
-export async function pairBlocked(db: Queryable, env: number, a: number, b: number): Promise<boolean> {
-  const rows = await db.query(`SELECT 1 FROM blocks WHERE env = $1 AND ${pair} LIMIT 1`, [env, a, b]);
-  return rows.length > 0;
-}
+export const pairBlocked = (db: Queryable, env: number, a: number, b: number): Promise<boolean> =>
+  anyRow(db, `SELECT 1 FROM blocks WHERE env = $1 AND ${pair} LIMIT 1`, [env, a, b]);
 
 /** Makes the flag of a locked conversation agree with the blocks of its two users. */
 export async function flagPair(tx: Tx, env: number, conv: number, a: number, b: number): Promise<void> {

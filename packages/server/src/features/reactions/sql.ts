@@ -5,6 +5,7 @@ import type { Blocked } from '../../log/lanes.ts';
 import { refusal } from '../../log/refusals.ts';
 import { flags } from '../sql/flags.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { anyRow, firstRow, oneValue } from '../../platform/postgres/rows.ts';
 
 /** How reactions are kept: sql/set_reactions.sql.ts has the functions. */
 
@@ -161,13 +162,9 @@ export const listReactions = (
   );
 
 /** After messages of a locked conversation were emptied: what shows of their reactions is told as nothing, and removed (tell.ts). */
-export async function dropReactions(
-  db: Queryable,
-  env: number,
-  conv: number,
-  seqs: number[],
-): Promise<boolean> {
-  const rows = await db.query(
+export const dropReactions = (db: Queryable, env: number, conv: number, seqs: number[]): Promise<boolean> =>
+  anyRow(
+    db,
     // An erasure of reactions locks rows in this order too.
     `WITH held AS MATERIALIZED (
        SELECT message FROM message_reactions WHERE conv = $2 AND message = ANY($3) AND env = $1 AND total > 0
@@ -177,8 +174,6 @@ export async function dropReactions(
      FROM held WHERE r.conv = $2 AND r.message = held.message AND r.env = $1 RETURNING r.message`,
     [env, conv, seqs],
   );
-  return rows.length > 0;
-}
 
 /** Where messages of one conversation are that only the customer's database has. */
 export interface ColdPlaces {
@@ -188,39 +183,30 @@ export interface ColdPlaces {
 }
 
 /** Those of the messages from which `eraseReactions` takes next that only the customer's database has; none if there are none. */
-export async function coldOfErased(
+export const coldOfErased = (
   db: Queryable,
   env: number,
   conv: number,
   user: number,
   most: number,
-): Promise<ColdPlaces | undefined> {
-  const [row] = await db.query<ColdPlaces>(
+): Promise<ColdPlaces | undefined> =>
+  firstRow(
+    db,
     `SELECT e.id AS "environmentId", c.id AS "conversationId", array_agg(m.seq ORDER BY m.seq) AS seqs FROM (
        SELECT DISTINCT message FROM reactions WHERE conv = $2 AND usr = $3 AND env = $1 ORDER BY 1 LIMIT $4
      ) x JOIN messages m ON m.env = $1 AND m.conv = $2 AND m.seq = x.message AND m.id IS NULL AND m.deleted_at IS NULL AND NOT m.hard
      JOIN conversations c ON c.env = $1 AND c.no = $2 AND c.deleted_at IS NULL JOIN environments e ON e.no = $1 GROUP BY 1, 2`,
     [env, conv, user, most],
   );
-  return row;
-}
 
 /** Removes an erased user's reactions to some messages of the conversation. Returns to how many there were. */
-export async function eraseReactions(
+export const eraseReactions = (
   db: Queryable,
   env: number,
   conv: number,
   user: number,
   most: number,
-): Promise<number> {
-  const [row] = await db.query<{ n: number }>('SELECT erase_reactions($1, $2, $3, $4) AS n', [
-    env,
-    conv,
-    user,
-    most,
-  ]);
-  return row!.n;
-}
+): Promise<number> => oneValue(db, 'SELECT erase_reactions($1, $2, $3, $4) AS n', [env, conv, user, most]);
 
 /** Messages of one conversation whose events are due. */
 export interface DueMessages {

@@ -1,5 +1,6 @@
 import type { Attachment, Mention, Message, MessageOrTombstone, Tombstone } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { firstRow } from '../../platform/postgres/rows.ts';
 import { parseExtras } from '../extras.ts';
 import { parseMetadata } from '../metadata.ts';
 
@@ -91,13 +92,8 @@ export const viewMessage = (row: MessageRow): MessageOrTombstone =>
   row.deletedAt ? viewTombstone(row) : viewLive(row);
 
 /** Finds a message by id, unless it was hard-deleted. */
-export async function findMessage(db: Queryable, env: number, id: string): Promise<MessageRow | undefined> {
-  const [row] = await db.query<MessageRow>(
-    `SELECT ${columns} FROM ${source} WHERE m.env = $1 AND m.id = $2 AND NOT m.hard`,
-    [env, id],
-  );
-  return row;
-}
+export const findMessage = (db: Queryable, env: number, id: string): Promise<MessageRow | undefined> =>
+  firstRow(db, `SELECT ${columns} FROM ${source} WHERE m.env = $1 AND m.id = $2 AND NOT m.hard`, [env, id]);
 
 /** The messages with these ids that exist, without hard-deleted ones. */
 export const messagesById = (
@@ -205,18 +201,17 @@ export const messagesFrom = (
  * The row of a message that left this store, found by its place. Undefined if the message is here, was hard-deleted,
  * or never existed.
  */
-export async function coldAt(
+export const coldAt = (
   db: Queryable,
   env: number,
   place: { conversationId: string; seq: number },
-): Promise<ColdRow | undefined> {
-  const [row] = await db.query<ColdRow>(
+): Promise<ColdRow | undefined> =>
+  firstRow(
+    db,
     `SELECT ${columns} FROM conversations x JOIN messages m ON m.env = x.env AND m.conv = x.no AND m.seq = $3 ${joined}
      WHERE x.env = $1 AND x.id = $2 AND m.id IS NULL AND NOT m.hard`,
     [env, place.conversationId, place.seq],
   );
-  return row;
-}
 
 /** All messages with after < seq <= upTo, oldest first. Hard-deleted ones are included, as stubs. */
 export const messagesBetween = (

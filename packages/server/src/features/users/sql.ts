@@ -1,5 +1,6 @@
 import type { User } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { firstRow, firstValue, oneValue } from '../../platform/postgres/rows.ts';
 import { parseMetadata } from '../metadata.ts';
 import { deactivatedAt } from '../sql/lookups.ts';
 
@@ -25,13 +26,8 @@ export const viewUser = (row: UserRow): User => ({
   deactivatedAt: row.deactivated_at,
 });
 
-export async function findUser(db: Queryable, env: number, id: string): Promise<UserRow | undefined> {
-  const [row] = await db.query<UserRow>(
-    `SELECT ${columns} FROM users WHERE env = $1 AND id = $2 AND erased_at IS NULL`,
-    [env, id],
-  );
-  return row;
-}
+export const findUser = (db: Queryable, env: number, id: string): Promise<UserRow | undefined> =>
+  firstRow(db, `SELECT ${columns} FROM users WHERE env = $1 AND id = $2 AND erased_at IS NULL`, [env, id]);
 
 export const findUsers = (db: Queryable, env: number, ids: readonly string[]): Promise<UserRow[]> =>
   db.query<UserRow>(
@@ -99,14 +95,15 @@ export const listUsersByName = (
 const lastCharacter = '\u{10ffff}';
 
 /** Inserts the user or sets the given fields (an undefined field keeps its value). Returns undefined for an erased id. */
-export async function upsertUser(
+export const upsertUser = (
   db: Queryable,
   env: number,
   id: string,
   subject: Buffer,
   fields: { name?: string | null; imageUrl?: string | null; metadata?: string },
-): Promise<UserRow | undefined> {
-  const [row] = await db.query<UserRow>(
+): Promise<UserRow | undefined> =>
+  firstRow(
+    db,
     `INSERT INTO users AS u (env, id, name, image_url, metadata, tokens_from)
      VALUES ($1, $2, $3, $4, $5, (SELECT tokens_from FROM erased_ids WHERE env = $1 AND subject = $9))
      ON CONFLICT (env, id) DO UPDATE SET
@@ -127,8 +124,6 @@ export async function upsertUser(
       subject,
     ],
   );
-  return row;
-}
 
 /** The numbers of those users that exist, by id. */
 export async function userNumbers(db: Queryable, env: number, ids: string[]): Promise<Map<string, number>> {
@@ -197,14 +192,13 @@ export async function setSilenced(tx: Tx, env: number, user: number, until: stri
   await tx.query('UPDATE users SET silenced_until = $3 WHERE no = $2 AND env = $1', [env, user, until]);
 }
 
-export async function revokeTokens(db: Queryable, env: number, id: string): Promise<UserRow | undefined> {
-  const [row] = await db.query<UserRow>(
+export const revokeTokens = (db: Queryable, env: number, id: string): Promise<UserRow | undefined> =>
+  firstRow(
+    db,
     `UPDATE users SET tokens_from = token_cutoff(env, tokens_from)
      WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING ${columns}`,
     [env, id],
   );
-  return row;
-}
 
 /** Users by number. Erased users are found too, under their alias. */
 export const usersByNumber = (
@@ -275,13 +269,12 @@ export const unfinishedErasures = (
   );
 
 /** Counts a change of the user's personal state, and returns the number of it. */
-export async function nextPersonalRev(tx: Queryable, env: number, user: number): Promise<number> {
-  const [row] = await tx.query<{ rev: number }>(
+export const nextPersonalRev = (tx: Queryable, env: number, user: number): Promise<number> =>
+  oneValue(
+    tx,
     'UPDATE users SET personal_rev = personal_rev + 1 WHERE no = $2 AND env = $1 RETURNING personal_rev AS rev',
     [env, user],
   );
-  return row!.rev;
-}
 
 /** Stores when users were last online; returns those that were not erased. */
 export const setLastSeen = (
@@ -296,10 +289,8 @@ export const setLastSeen = (
   );
 
 /** The time before which tokens of an erased id are refused; undefined if the id was not erased. */
-export async function erasedCutoff(db: Queryable, env: number, subject: Buffer): Promise<string | undefined> {
-  const [row] = await db.query<{ tokensFrom: string }>(
-    'SELECT tokens_from AS "tokensFrom" FROM erased_ids WHERE env = $1 AND subject = $2',
-    [env, subject],
-  );
-  return row?.tokensFrom;
-}
+export const erasedCutoff = (db: Queryable, env: number, subject: Buffer): Promise<string | undefined> =>
+  firstValue(db, 'SELECT tokens_from AS "tokensFrom" FROM erased_ids WHERE env = $1 AND subject = $2', [
+    env,
+    subject,
+  ]);

@@ -2,6 +2,7 @@ import { limits } from '@parley/protocol';
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from '@parley/protocol';
 import { consumers } from '../../log/sql/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { anyRow, column, firstRow, oneRow, oneValue } from '../../platform/postgres/rows.ts';
 import { signingSecrets } from '../sql/signing-secrets.ts';
 import { testEvent } from './render.ts';
 
@@ -44,24 +45,19 @@ export async function setListeners(db: Queryable, env: number): Promise<void> {
   await db.query('SELECT set_push_listener($1)', [env]);
 }
 
-export async function countEndpoints(db: Queryable, env: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>('SELECT count(*) AS n FROM webhook_endpoints WHERE env = $1', [
-    env,
-  ]);
-  return row!.n;
-}
+export const countEndpoints = (db: Queryable, env: number): Promise<number> =>
+  oneValue(db, 'SELECT count(*) AS n FROM webhook_endpoints WHERE env = $1', [env]);
 
-export async function insertEndpoint(
+export const insertEndpoint = (
   db: Queryable,
   env: number,
   row: { id: string; url: string; events: string[]; description: string | null },
-): Promise<EndpointRow> {
-  const [created] = await db.query<EndpointRow>(
+): Promise<EndpointRow> =>
+  oneRow(
+    db,
     `INSERT INTO webhook_endpoints (env, id, url, events, description) VALUES ($1, $2, $3, $4, $5) RETURNING ${endpointColumns}`,
     [env, row.id, row.url, row.events, row.description],
   );
-  return created!;
-}
 
 export const listEndpoints = (
   db: Queryable,
@@ -74,17 +70,13 @@ export const listEndpoints = (
     [env, after, limit],
   );
 
-export async function findEndpoint(db: Queryable, env: number, id: string): Promise<EndpointRow | undefined> {
-  const [row] = await db.query<EndpointRow>(
-    `SELECT ${endpointColumns} FROM webhook_endpoints WHERE env = $1 AND id = $2`,
-    [env, id],
-  );
-  return row;
-}
+export const findEndpoint = (db: Queryable, env: number, id: string): Promise<EndpointRow | undefined> =>
+  firstRow(db, `SELECT ${endpointColumns} FROM webhook_endpoints WHERE env = $1 AND id = $2`, [env, id]);
 
 /** Enabling an endpoint clears the reason why it was disabled and the time since when it failed. */
-export async function updateEndpoint(db: Queryable, row: EndpointRow): Promise<EndpointRow> {
-  const [updated] = await db.query<EndpointRow>(
+export const updateEndpoint = (db: Queryable, row: EndpointRow): Promise<EndpointRow> =>
+  oneRow(
+    db,
     `UPDATE webhook_endpoints SET url = $2, events = $3, description = $4, status = $5,
        disabled_at = CASE WHEN $5 = 'enabled' THEN NULL ELSE coalesce(disabled_at, now()) END,
        disabled_reason = CASE WHEN $5 = 'enabled' THEN NULL ELSE coalesce(disabled_reason, 'by request') END,
@@ -92,16 +84,9 @@ export async function updateEndpoint(db: Queryable, row: EndpointRow): Promise<E
      WHERE no = $1 RETURNING ${endpointColumns}`,
     [row.no, row.url, row.events, row.description, row.status],
   );
-  return updated!;
-}
 
-export async function deleteEndpoint(db: Queryable, env: number, id: string): Promise<boolean> {
-  const rows = await db.query('DELETE FROM webhook_endpoints WHERE env = $1 AND id = $2 RETURNING 1', [
-    env,
-    id,
-  ]);
-  return rows.length > 0;
-}
+export const deleteEndpoint = (db: Queryable, env: number, id: string): Promise<boolean> =>
+  anyRow(db, 'DELETE FROM webhook_endpoints WHERE env = $1 AND id = $2 RETURNING 1', [env, id]);
 
 export const secrets = signingSecrets('webhook_secrets', 'endpoint');
 
@@ -136,62 +121,54 @@ export const listDeliveries = (
     [endpoint, before, limit],
   );
 
-export async function findDelivery(
-  db: Queryable,
-  endpoint: number,
-  id: string,
-): Promise<DeliveryRow | undefined> {
-  const [row] = await db.query<DeliveryRow>(
-    `SELECT ${deliveryColumns} FROM webhook_deliveries WHERE endpoint = $1 AND id = $2`,
-    [endpoint, id],
-  );
-  return row;
-}
+export const findDelivery = (db: Queryable, endpoint: number, id: string): Promise<DeliveryRow | undefined> =>
+  firstRow(db, `SELECT ${deliveryColumns} FROM webhook_deliveries WHERE endpoint = $1 AND id = $2`, [
+    endpoint,
+    id,
+  ]);
 
-export async function insertDelivery(
+export const insertDelivery = (
   db: Queryable,
   row: { env: number; endpoint: number; eventId: string; type: string },
-): Promise<DeliveryRow> {
-  const [created] = await db.query<DeliveryRow>(
+): Promise<DeliveryRow> =>
+  oneRow(
+    db,
     `INSERT INTO webhook_deliveries (id, env, endpoint, event_id, type, event_at, created_at, next_at)
      SELECT make_id('whd_', t), $1, $2, $3, $4, t, t, t FROM (SELECT clock_timestamp() AS t) x RETURNING ${deliveryColumns}`,
     [row.env, row.endpoint, row.eventId, row.type],
   );
-  return created!;
-}
 
 const copied = 'env, endpoint, event_id, type, conv, seq, message, users, actor, data, sealed, event_at';
 
 /** Creates a new delivery of the same event. */
-export async function copyDelivery(db: Queryable, no: number): Promise<DeliveryRow> {
-  const [created] = await db.query<DeliveryRow>(
+export const copyDelivery = (db: Queryable, no: number): Promise<DeliveryRow> =>
+  oneRow(
+    db,
     `INSERT INTO webhook_deliveries (id, ${copied}, created_at, next_at)
      SELECT make_id('whd_', t), ${copied}, t, t
      FROM webhook_deliveries, (SELECT clock_timestamp() AS t) x WHERE no = $1 RETURNING ${deliveryColumns}`,
     [no],
   );
-  return created!;
-}
 
-export async function copyDeliveries(db: Queryable, numbers: readonly number[]): Promise<number[]> {
-  const rows = await db.query<{ no: number }>(
+export const copyDeliveries = (db: Queryable, numbers: readonly number[]): Promise<number[]> =>
+  column(
+    db,
     `INSERT INTO webhook_deliveries (id, ${copied}, created_at, next_at)
      SELECT make_id('whd_', t), ${copied}, t, t
      FROM webhook_deliveries, (SELECT clock_timestamp() AS t) x WHERE no = ANY($1) ORDER BY no RETURNING no`,
     [numbers],
   );
-  return rows.map((row) => row.no);
-}
 
 /** The latest deliveries of events that failed for good since then, oldest first. Delivery ids begin with their time. */
-export async function failedSince(
+export const failedSince = (
   db: Queryable,
   env: number,
   endpoint: number,
   since: string,
   limit: number,
-): Promise<number[]> {
-  const rows = await db.query<{ no: number }>(
+): Promise<number[]> =>
+  column(
+    db,
     `SELECT d.no FROM webhook_deliveries d
      WHERE d.env = $1 AND d.endpoint = $2 AND d.id >= 'whd_' || ulid_time($3::timestamptz - interval '1 minute')
        AND d.created_at >= $3 AND d.status = 'failed' AND d.type <> $5
@@ -200,5 +177,3 @@ export async function failedSince(
      ORDER BY d.id LIMIT $4`,
     [env, endpoint, since, limit, testEvent],
   );
-  return rows.map((row) => row.no);
-}

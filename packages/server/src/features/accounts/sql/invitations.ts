@@ -2,6 +2,7 @@ import { accountRoles, ApiError, roleIncludes, roleMay } from '@parley/protocol'
 import type { AccountRole } from '@parley/protocol';
 import { notFound } from '../../../platform/api-errors.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { firstRow } from '../../../platform/postgres/rows.ts';
 import { normalEmail } from './accounts.ts';
 import type { AccountServices } from '../account-services.ts';
 import { hashToken, makeToken, tokenForm } from '../tokens.ts';
@@ -103,18 +104,17 @@ export async function findInvitation(db: Queryable, org: number, id: string): Pr
 }
 
 /** The open invitation of an address. */
-export async function pendingInvitation(
+export const pendingInvitation = (
   tx: Queryable,
   { clock }: AccountServices,
   org: number,
   email: string,
-): Promise<Invitation | undefined> {
-  const [found] = await tx.query<Invitation>(
-    `SELECT ${columns} FROM invitations i WHERE org = $1 AND email = $2 AND expires_at > $3`,
-    [org, normalEmail(email), new Date(clock.now())],
-  );
-  return found;
-}
+): Promise<Invitation | undefined> =>
+  firstRow(tx, `SELECT ${columns} FROM invitations i WHERE org = $1 AND email = $2 AND expires_at > $3`, [
+    org,
+    normalEmail(email),
+    new Date(clock.now()),
+  ]);
 
 export async function withdrawInvitation(tx: Queryable, org: number, id: string): Promise<void> {
   await tx.query('DELETE FROM invitations WHERE org = $1 AND id = $2', [org, id]);

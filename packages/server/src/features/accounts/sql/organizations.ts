@@ -2,6 +2,7 @@ import { ApiError, roleIncludes } from '@parley/protocol';
 import type { AccountRole } from '@parley/protocol';
 import type { Ids } from '../../../platform/clock.ts';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
+import { oneRow } from '../../../platform/postgres/rows.ts';
 import type { Environment, Organization } from '../../context.ts';
 import { endEnvironments, environmentColumns, viewEnvironment } from '../../tenancy/sql/environments.ts';
 import type { EnvironmentRow } from '../../tenancy/sql/environments.ts';
@@ -24,13 +25,11 @@ const maxOrganizations = 100;
 
 const columns = 'o.no, o.id, o.name, o.created_at AS "createdAt"';
 
-export async function createOrganization(db: Queryable, ids: Ids, name: string): Promise<Organization> {
-  const [row] = await db.query<Organization>(
-    `INSERT INTO organizations AS o (id, name) VALUES ($1, $2) RETURNING ${columns}`,
-    [ids.make('organization'), name],
-  );
-  return row!;
-}
+export const createOrganization = (db: Queryable, ids: Ids, name: string): Promise<Organization> =>
+  oneRow(db, `INSERT INTO organizations AS o (id, name) VALUES ($1, $2) RETURNING ${columns}`, [
+    ids.make('organization'),
+    name,
+  ]);
 
 /** The organization with the account's role in it, or undefined if the account does not belong to it. */
 export async function findMembership(
@@ -72,10 +71,8 @@ export const listMemberships = (
     [account],
   );
 
-export async function findOrganization(db: Queryable, org: number): Promise<Organization> {
-  const [row] = await db.query<Organization>(`SELECT ${columns} FROM organizations o WHERE no = $1`, [org]);
-  return row!;
-}
+export const findOrganization = (db: Queryable, org: number): Promise<Organization> =>
+  oneRow(db, `SELECT ${columns} FROM organizations o WHERE no = $1`, [org]);
 
 export async function renameOrganization(db: Queryable, org: number, name: string): Promise<void> {
   await db.query('UPDATE organizations SET name = $2 WHERE no = $1', [org, name]);

@@ -1,5 +1,6 @@
 import type { Clock, Ids } from '../../../platform/clock.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { anyRow } from '../../../platform/postgres/rows.ts';
 import { hashToken, makeToken, tokenForm } from '../tokens.ts';
 
 /**
@@ -119,13 +120,8 @@ export async function endByToken(db: Queryable, token: string): Promise<void> {
 }
 
 /** Returns true if the account had this session. */
-export async function endSession(db: Queryable, account: number, id: string): Promise<boolean> {
-  const rows = await db.query('DELETE FROM account_sessions WHERE account = $1 AND id = $2 RETURNING 1', [
-    account,
-    id,
-  ]);
-  return rows.length > 0;
-}
+export const endSession = (db: Queryable, account: number, id: string): Promise<boolean> =>
+  anyRow(db, 'DELETE FROM account_sessions WHERE account = $1 AND id = $2 RETURNING 1', [account, id]);
 
 /** Ends all sessions of the account except one. Returns how many it ended. */
 export async function endOtherSessions(

@@ -1,4 +1,5 @@
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
+import { firstRow } from '../../../platform/postgres/rows.ts';
 import { conversationOf } from '../../sql/lookups.ts';
 import type { ConversationRow } from '../sql.ts';
 
@@ -100,12 +101,11 @@ export const listedWith = (
   );
 };
 
-export async function findListed(db: Queryable, env: number, id: string): Promise<ListedRow | undefined> {
-  const [row] = await db.query<ListedRow>(
+export const findListed = (db: Queryable, env: number, id: string): Promise<ListedRow | undefined> =>
+  firstRow(
+    db,
     `SELECT ${columns} FROM conversations c
      CROSS JOIN LATERAL (SELECT * FROM listed_groups WHERE conv = c.no AND env = c.env LIMIT 1) l
      WHERE c.env = $1 AND c.id = $2 AND c.deleted_at IS NULL`,
     [env, id],
   );
-  return row;
-}

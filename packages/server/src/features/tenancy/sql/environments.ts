@@ -1,6 +1,7 @@
 import { ApiError, defaultSettings, effectiveSettings } from '@parley/protocol';
 import type { Environment as EnvironmentRecord, EnvironmentSettingsChange, PlanName } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { column, oneValue } from '../../../platform/postgres/rows.ts';
 import type { Environment } from '../../context.ts';
 
 export interface EnvironmentRow extends Omit<Environment, 'settings' | 'createdAt'> {
@@ -135,12 +136,8 @@ export async function demoEnvironment(db: Queryable, isLocal: boolean): Promise<
 }
 
 /** Some of the environments that accept development tokens from anywhere, oldest first. */
-export async function openEnvironments(db: Queryable): Promise<string[]> {
-  const rows = await db.query<{ id: string }>(
-    `SELECT id FROM environments WHERE ${unsigned} AND NOT local ORDER BY no LIMIT 10`,
-  );
-  return rows.map(({ id }) => id);
-}
+export const openEnvironments = (db: Queryable): Promise<string[]> =>
+  column(db, `SELECT id FROM environments WHERE ${unsigned} AND NOT local ORDER BY no LIMIT 10`);
 
 /** @param account restricts the list to the account's organizations; null lists all. */
 export async function listEnvironments(
@@ -159,13 +156,8 @@ export async function listEnvironments(
 
 const maxShown = 1_000;
 
-export async function environmentIds(db: Queryable, org: number): Promise<string[]> {
-  const rows = await db.query<{ id: string }>(
-    `SELECT id FROM environments WHERE org = $1 ORDER BY no LIMIT ${maxShown}`,
-    [org],
-  );
-  return rows.map(({ id }) => id);
-}
+export const environmentIds = (db: Queryable, org: number): Promise<string[]> =>
+  column(db, `SELECT id FROM environments WHERE org = $1 ORDER BY no LIMIT ${maxShown}`, [org]);
 
 /** The environments of the account's organizations, each with the number of its organization. */
 export async function environmentsOfAccount(
@@ -231,16 +223,15 @@ export async function endEnvironments(tx: Queryable, org: number): Promise<void>
 const claimSeconds = 120;
 
 /** Claims ended environments whose rows are to be removed, for this process alone. */
-export async function claimEnded(db: Queryable, graceSeconds: number, most: number): Promise<number[]> {
-  const rows = await db.query<{ no: number }>(
+export const claimEnded = (db: Queryable, graceSeconds: number, most: number): Promise<number[]> =>
+  column(
+    db,
     `UPDATE environments SET removing_until = now() + $2 * interval '1 second' WHERE no IN (
        SELECT no FROM environments WHERE ended_at <= now() - $1 * interval '1 second' AND removed_at IS NULL
          AND (removing_until IS NULL OR removing_until < now()) ORDER BY no LIMIT $3 FOR UPDATE SKIP LOCKED
      ) RETURNING no`,
     [graceSeconds, claimSeconds, most],
   );
-  return rows.map(({ no }) => no);
-}
 
 export const renewClaim = (db: Queryable, envs: number[]): Promise<unknown> =>
   db.query(
@@ -254,12 +245,8 @@ export const markRemoved = (db: Queryable, envs: number[]): Promise<unknown> =>
     envs,
   ]);
 
-export async function countEnvironments(db: Queryable, org: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>('SELECT count(*)::int AS n FROM environments WHERE org = $1', [
-    org,
-  ]);
-  return row!.n;
-}
+export const countEnvironments = (db: Queryable, org: number): Promise<number> =>
+  oneValue(db, 'SELECT count(*)::int AS n FROM environments WHERE org = $1', [org]);
 
 /** Keeps others from creating environments until the transaction ends. Returns true if there are any. */
 export async function lockEnvironments(tx: Queryable): Promise<boolean> {
@@ -289,10 +276,5 @@ export async function setListening(db: Queryable, env: number, bit: number, list
 }
 
 /** Whether a consumer of the log listens to the environment. */
-export async function isListening(db: Queryable, env: number, bit: number): Promise<boolean> {
-  const [row] = await db.query<{ listens: boolean }>(
-    'SELECT listeners & $2 <> 0 AS listens FROM environments WHERE no = $1',
-    [env, bit],
-  );
-  return row!.listens;
-}
+export const isListening = (db: Queryable, env: number, bit: number): Promise<boolean> =>
+  oneValue(db, 'SELECT listeners & $2 <> 0 AS listens FROM environments WHERE no = $1', [env, bit]);

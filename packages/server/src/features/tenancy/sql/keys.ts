@@ -1,6 +1,7 @@
 import { secretKeyPattern } from '@parley/protocol';
 import type { SecretKey, SecretKeyWithSecret } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { firstRow } from '../../../platform/postgres/rows.ts';
 import type { Ids } from '../../../platform/clock.ts';
 import type { Vault } from '../../../platform/secrets.ts';
 
@@ -70,22 +71,16 @@ export interface SealedKey {
   secret: Buffer;
 }
 
-export async function findKey(db: Queryable, env: number, id: string): Promise<SealedKey | undefined> {
-  const [key] = await db.query<SealedKey>('SELECT id, secret FROM secret_keys WHERE env = $1 AND id = $2', [
-    env,
-    id,
-  ]);
-  return key;
-}
+export const findKey = (db: Queryable, env: number, id: string): Promise<SealedKey | undefined> =>
+  firstRow(db, 'SELECT id, secret FROM secret_keys WHERE env = $1 AND id = $2', [env, id]);
 
 /** The newest key that is not revoked. */
-export async function newestKey(db: Queryable, env: number): Promise<SealedKey | undefined> {
-  const [key] = await db.query<SealedKey>(
+export const newestKey = (db: Queryable, env: number): Promise<SealedKey | undefined> =>
+  firstRow(
+    db,
     'SELECT id, secret FROM secret_keys WHERE env = $1 AND revoked_at IS NULL ORDER BY created_at DESC LIMIT 1',
     [env],
   );
-  return key;
-}
 
 /** @param usedAt milliseconds of the last use, by key id. */
 export async function markKeysUsed(db: Queryable, usedAt: ReadonlyMap<string, number>): Promise<void> {

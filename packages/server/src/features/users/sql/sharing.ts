@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { column } from '../../../platform/postgres/rows.ts';
 
 /**
  * Which users share a live conversation.
@@ -42,17 +43,11 @@ export interface Question {
   others: readonly number[];
 }
 
-export const askNewest = async (
+export const askNewest = (
   db: Queryable,
   pairs: readonly { env: number; user: number; other: number }[],
 ): Promise<(boolean | null)[]> =>
-  (
-    await db.query<{ shares: boolean | null }>(newestSql, [
-      pairs.map((p) => p.env),
-      pairs.map((p) => p.user),
-      pairs.map((p) => p.other),
-    ])
-  ).map((row) => row.shares);
+  column(db, newestSql, [pairs.map((p) => p.env), pairs.map((p) => p.user), pairs.map((p) => p.other)]);
 
-export const compareAll = async (db: Queryable, { env, user, others }: Question): Promise<number[]> =>
-  (await db.query<{ other: number }>(allSql, [env, user, others])).map((row) => row.other);
+export const compareAll = (db: Queryable, { env, user, others }: Question): Promise<number[]> =>
+  column(db, allSql, [env, user, others]);
