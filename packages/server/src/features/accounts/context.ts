@@ -31,14 +31,12 @@ export async function recordOwn(
   action: OperationName,
   change: { before?: object; after?: object } = {},
 ): Promise<void> {
-  const { before = null, after = null } = change;
   for (const { no } of await listMemberships(tx, account.no))
     await record(ctx, tx, {
       where: { org: no },
       actor: account.email,
       action,
       target: account.id,
-      before,
-      after,
+      ...change,
     });
 }

@@ -2,36 +2,25 @@ import type { AuditEntry } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { anyRow, firstValue } from '../../platform/postgres/rows.ts';
 
-interface NewEntry {
-  id: string;
-  env: number | null;
-  /** null if the entry concerns an environment, whose organization it then is. */
-  org: number | null;
-  actor: string;
-  action: string;
-  target: string | null;
-  user: number | null;
-  ip: string | null;
-  requestId: string;
-  changes: { before: object | null; after: object | null };
-}
+/** `org` is null if the entry concerns an environment, whose organization it then is. */
+type NewEntry = [
+  id: string,
+  env: number | null,
+  org: number | null,
+  actor: string,
+  action: string,
+  target: string | null,
+  user: number | null,
+  ip: string | null,
+  requestId: string,
+  changes: string,
+];
 
 export async function insertEntry(tx: Queryable, entry: NewEntry): Promise<void> {
   await tx.query(
     `INSERT INTO audit (id, env, org, actor, action, target, usr, ip, request_id, changes)
      VALUES ($1, $2, coalesce($3, (SELECT org FROM environments WHERE no = $2)), $4, $5, $6, $7, $8, $9, $10)`,
-    [
-      entry.id,
-      entry.env,
-      entry.org,
-      entry.actor,
-      entry.action,
-      entry.target,
-      entry.user,
-      entry.ip,
-      entry.requestId,
-      JSON.stringify(entry.changes),
-    ],
+    entry,
   );
 }
 

@@ -1,6 +1,8 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Block, Input, Output } from '@parley/protocol';
+import { invalid } from '../../platform/api-errors.ts';
 import { lockConversation } from '../../log/sql/lock.ts';
+import type { Person } from '../../log/catalogue.ts';
 import { tell } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
@@ -13,11 +15,6 @@ import * as sql from './sql.ts';
 import type { BlockPlace } from './sql.ts';
 
 /** Blocks between users (blocks.md). */
-
-interface Person {
-  no: number;
-  id: string;
-}
 
 export const add = (ctx: Context, input: Input<'blocks.add'>): Promise<Output<'blocks.add'>> =>
   ctx.db.tx(async (tx) => {
@@ -78,8 +75,7 @@ async function peopleOf(
   { userId, byUserId }: { userId: string; byUserId?: string },
 ): Promise<{ user: Person; other: Person }> {
   const user = await blockerOf(ctx, tx, 'byUserId', byUserId);
-  if (user.id === userId)
-    throw new ApiError('invalid_request', { param: 'userId', message: 'Nobody can block themselves.' });
+  if (user.id === userId) throw invalid('userId', 'Nobody can block themselves.');
   const { no, id } = await existingUser(ctx, tx, userId);
   return { user, other: { no, id } };
 }
@@ -97,8 +93,7 @@ async function blockerOf(
       throw new ApiError('forbidden', { param, message: 'Only a server may name the user.' });
     return user;
   }
-  if (named === undefined)
-    throw new ApiError('invalid_request', { param, message: 'A server must say whose blocks.' });
+  if (named === undefined) throw invalid(param, 'A server must say whose blocks.');
   const { no, id } = await existingUser(ctx, db, named);
   return { no, id };
 }

@@ -1,3 +1,4 @@
+import type { Block } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { anyRow, firstValue } from '../../platform/postgres/rows.ts';
 import { guards } from '../../log/sql/guards.ts';
@@ -15,11 +16,9 @@ export async function lockBlocksOf(tx: Tx, env: number, users: readonly number[]
   ]);
 }
 
-export interface BlockRow {
+export interface BlockRow extends Block {
   /** The blocked user. */
   no: number;
-  userId: string;
-  blockedAt: string;
 }
 
 export const findBlock = (

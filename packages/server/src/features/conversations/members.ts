@@ -34,22 +34,6 @@ function requireRoom(members: number): void {
     throw invalid('userIds', `A group has at most ${limits.groupMembers} members.`);
 }
 
-/** What the dashboard does is recorded, the user by number, because an erasure renames it. */
-const note = (
-  ctx: Context,
-  tx: Tx,
-  action: 'members.add' | 'members.remove',
-  conv: LockedConversation,
-  user: number,
-): Promise<void> =>
-  noteChange(ctx, tx, {
-    where: { env: ctx.env.no },
-    action,
-    user,
-    before: null,
-    after: { conversationId: conv.id },
-  });
-
 export async function list(ctx: Context, input: Input<'members.list'>): Promise<Output<'members.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
   const limit = pageLimit(input.limit);
@@ -83,7 +67,8 @@ export async function add(ctx: Context, input: Input<'members.add'>): Promise<Ou
     const [seq] = await record(ctx.services.log, tx, conv, [{ type: 'member.added', actor, users: added }]);
     await insertMembers(tx, env, conv.no, numbers, null, seq!);
     await membersChanged(tx, conv);
-    for (const user of numbers) await note(ctx, tx, 'members.add', conv, user);
+    for (const user of numbers)
+      await noteChange(ctx, tx, { action: 'members.add', user, after: { conversationId: conv.id } });
     return { data: (await sql.findMembers(tx, env, conv.no, numbers)).map(viewMember) };
   });
 }
@@ -112,7 +97,8 @@ export async function remove(ctx: Context, input: Input<'members.remove'>): Prom
     const [member] = user ? await sql.findMembers(tx, ctx.env.no, access.conv.no, [user.no]) : [];
     if (!member) throw notAMember();
     if (!leaving) requireModerator(access, member.role);
-    await note(ctx, tx, 'members.remove', access.conv, member.no);
+    const after = { conversationId: access.conv.id };
+    await noteChange(ctx, tx, { action: 'members.remove', user: member.no, after });
     await removeFromGroup(ctx, tx, access.conv, {
       user: { no: member.no, id: member.userId },
       actor: access.actor,

@@ -81,10 +81,8 @@ export async function create(
     await sql.insertMembers(tx, ctx.env.no, created.no, numbers, owner, 0);
     await listingChanged(tx, { env: ctx.env.no, ...created }, { rules: null });
     await noteChange(ctx, tx, {
-      where: { env: ctx.env.no },
       action: 'conversations.create',
       target: id,
-      before: null,
       after: { type: input.type, members: numbers.length },
     });
     return appendCreated(ctx, tx, id);
@@ -213,7 +211,6 @@ export async function update(ctx: Context, input: Input<'conversations.update'>)
       await sql.updateConversation(tx, ctx.env.no, conv.no, conv);
       await listingChanged(tx, conv, before);
       await noteChange(ctx, tx, {
-        where: { env: ctx.env.no },
         action: 'conversations.update',
         target: conv.id,
         before: { name: before.name, rules: parseRules(before) },

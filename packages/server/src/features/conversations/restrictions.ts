@@ -1,5 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { Input, Output, Restriction } from '@parley/protocol';
+import { invalid } from '../../platform/api-errors.ts';
 import type { Person } from '../../log/catalogue.ts';
 import { tell } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
@@ -74,8 +75,7 @@ async function change<R extends Restriction | null | undefined>(
     await lockUser(tx, ctx.env.no, no);
     const access = await lockForChange(ctx, tx, conversationId);
     requireGroup(access.conv, 'Restrictions are for groups.');
-    if (access.actor?.no === no)
-      throw new ApiError('invalid_request', { param: 'userId', message: 'Nobody can restrict themselves.' });
+    if (access.actor?.no === no) throw invalid('userId', 'Nobody can restrict themselves.');
     const [member] = await findMembers(tx, ctx.env.no, access.conv.no, [no]);
     requireModerator(access, member?.role ?? 'member');
     const done = await run(tx, { access, user: { no, id }, role: member?.role ?? null });
@@ -176,10 +176,8 @@ async function told(
   });
   await tellWebhooks(ctx, tx, user, null, null, done);
   await noteChange(ctx, tx, {
-    where: { env: ctx.env.no },
     action,
     user: user.no,
-    before: null,
     after: done && { until: done.until, reason: done.reason },
   });
 }

@@ -3,6 +3,7 @@ import type {
   Conversation,
   ConversationListItem,
   ConversationRules,
+  Member,
   Role,
 } from '@parley/protocol';
 import type { LockedConversation } from '../../log/sql/lock.ts';
@@ -17,10 +18,7 @@ import { mentionUnreadCount, newReader, unreadCount } from '../../log/unread/sql
 
 export type ConversationRow = Omit<LockedConversation, 'env' | 'flags' | 'lockedAt' | 'activeAt'>;
 
-export interface MemberView {
-  userId: string;
-  role: Role;
-}
+export type MemberView = Pick<Member, 'userId' | 'role'>;
 
 /** Missing where all is as by default. */
 const viewRules = ({ rules }: { rules: string | null }): { rules?: ConversationRules } =>

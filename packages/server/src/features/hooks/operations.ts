@@ -7,9 +7,9 @@ import type {
   HookWithSecret,
   Input,
   SetHook,
-  OperationName,
   Output,
 } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
@@ -25,7 +25,7 @@ import type { HookRow, HookSettings } from './sql.ts';
 
 /** How hooks are set (hooks.md). */
 
-const missing = () => new ApiError('not_found', { message: 'Hook not found.' });
+const missing = () => notFound('Hook');
 
 async function existing(ctx: Context, db: Queryable, kind: HookKind): Promise<HookRow> {
   const row = await sql.findHook(db, ctx.env.no, kind);
@@ -42,15 +42,6 @@ const settingsOf = ({ kind, url, timeoutMs, onFailure, edits, servers, types }: 
   servers,
   types,
 });
-
-/** Records in the audit log what the dashboard does. */
-const note = (
-  ctx: Context,
-  tx: Tx,
-  action: Extract<OperationName, `hooks.${string}`>,
-  target: string,
-  changes: { before: object | null; after: object | null } = { before: null, after: null },
-): Promise<void> => record(ctx, tx, { where: { env: ctx.env.no }, action, target, ...changes });
 
 /** Makes the hook's new current secret; only this answer ever shows it. */
 async function newSecret(ctx: Context, tx: Tx, row: HookRow): Promise<HookWithSecret> {
@@ -75,7 +66,11 @@ export function set(ctx: Context, input: Input<'hooks.set'>): Promise<SetHook> {
     const row = await sql.setHook(tx, ctx.env.no, wanted);
     const changes = difference(before ? settingsOf(before) : {}, settingsOf(row));
     if (changes)
-      await note(ctx, tx, 'hooks.set', row.kind, before ? changes : { before: null, after: wanted });
+      await record(ctx, tx, {
+        action: 'hooks.set',
+        target: row.kind,
+        ...(before ? changes : { after: wanted }),
+      });
     return before ? sql.viewHook(row) : newSecret(ctx, tx, row);
   });
 }
@@ -96,7 +91,7 @@ export async function remove(ctx: Context, { kind }: Input<'hooks.delete'>): Pro
     const before = await sql.findHook(tx, ctx.env.no, kind);
     if (!before) return;
     await sql.deleteHook(tx, ctx.env.no, kind);
-    await note(ctx, tx, 'hooks.delete', kind, { before: settingsOf(before), after: null });
+    await record(ctx, tx, { action: 'hooks.delete', target: kind, before: settingsOf(before) });
   });
 }
 
@@ -104,13 +99,13 @@ export const rotateSecret = (ctx: Context, { kind }: Input<'hooks.rotateSecret'>
   ctx.db.tx(async (tx) => {
     await nextHooks(tx, ctx.env.no);
     const row = await existing(ctx, tx, kind);
-    await note(ctx, tx, 'hooks.rotateSecret', kind);
+    await record(ctx, tx, { action: 'hooks.rotateSecret', target: kind });
     return newSecret(ctx, tx, row);
   });
 
 export async function test(ctx: Context, { kind }: Input<'hooks.test'>): Promise<HookTest> {
   const row = await existing(ctx, ctx.db, kind);
-  await ctx.db.tx((tx) => note(ctx, tx, 'hooks.test', kind));
+  await record(ctx, ctx.db, { action: 'hooks.test', target: kind });
   try {
     const { verdict, status, ms, failure, requestId } = await ctx.services.hooks.test(ctx.env, row, {
       ...sampleBeforeSend,

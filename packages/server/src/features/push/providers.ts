@@ -1,8 +1,12 @@
 import type { Logger } from '../../platform/logging.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { createPushProvider } from '../../platform/push/create.ts';
-import type { PushEndpoints } from '../../platform/push/create.ts';
-import type { PushDependencies, PushProvider, PushProviderName } from '../../platform/push/port.ts';
+import type {
+  PushDependencies,
+  PushEndpoints,
+  PushProvider,
+  PushProviderName,
+} from '../../platform/push/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { loadCredentials, openCredentials } from './sql/credentials.ts';
 import type { SealedCredentials } from './sql/credentials.ts';

@@ -56,8 +56,6 @@ export interface SendOptions {
   onResult: (provider: PushProviderName, result: PushResult) => void;
 }
 
-/** A push whose device, user and environment still exist. */
-
 /**
  * The delay in milliseconds before the next try: 5 s, 20 s, 80 s …, but at least what the provider asked for; null
  * after the last try.

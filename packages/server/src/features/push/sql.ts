@@ -51,11 +51,8 @@ export const dropDevice = (db: Queryable, env: number, user: number, token: stri
     user,
   ]);
 
-export interface DeviceRow {
+export interface DeviceRow extends PushDevice {
   no: number;
-  provider: PushProviderName;
-  token: string;
-  createdAt: string;
   registeredAt: string;
 }
 

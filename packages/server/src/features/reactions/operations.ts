@@ -1,5 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Output, Reactions } from '@parley/protocol';
+import { invalid, notFound } from '../../platform/api-errors.ts';
 import { noteReading } from '../audit/content.ts';
 import type { Context } from '../context.ts';
 import { parseExtras } from '../extras.ts';
@@ -33,10 +34,7 @@ export const remove = (ctx: Context, input: Input<'reactions.remove'>): Promise<
 async function change(ctx: Context, wanted: Wanted): Promise<{ messageId: string; reactions: Reactions }> {
   const { messageId: id, emoji, on, replace } = wanted;
   if (Buffer.byteLength(emoji) > limits.emojiBytes)
-    throw new ApiError('invalid_request', {
-      param: 'emoji',
-      message: `An emoji has at most ${limits.emojiBytes} bytes.`,
-    });
+    throw invalid('emoji', `An emoji has at most ${limits.emojiBytes} bytes.`);
   const row = await findAnywhere(ctx, id);
   return commitReaction(ctx, row, { user: await reactor(ctx, wanted, row), emoji, on, replace });
 }
@@ -61,7 +59,7 @@ export async function commitReaction(
   let done = await commit();
   // A message in the customer's database comes back first, as for an edit.
   if (done.status === 'cold' && (await fetchBack(ctx, id, row.cid))) done = await commit();
-  if (done.status === 'cold') throw new ApiError('not_found', { message: 'Message not found.' });
+  if (done.status === 'cold') throw notFound('Message');
   const { own, revision } = done.reactions;
   if (done.changed)
     services.sockets.toUsers(env.no, [wanted.user], {
@@ -80,8 +78,7 @@ async function reactor(ctx: Context, { userId }: Wanted, row: MessageRow): Promi
       throw new ApiError('forbidden', { param: 'userId', message: 'Only a server may name the user.' });
     return user.no;
   }
-  if (userId === undefined)
-    throw new ApiError('invalid_request', { param: 'userId', message: 'A server must say who reacts.' });
+  if (userId === undefined) throw invalid('userId', 'A server must say who reacts.');
   const no = (await userNumbers(ctx.db, ctx.env.no, [userId])).get(userId);
   if (no !== undefined) return no;
   await readableMessage(ctx, row);
@@ -92,7 +89,7 @@ export async function list(ctx: Context, input: Input<'reactions.list'>): Promis
   const row = await findAnywhere(ctx, input.messageId);
   await readableMessage(ctx, row);
   await noteReading(ctx, { no: row.conv, id: row.cid });
-  if (row.deletedAt) throw new ApiError('not_found', { message: 'Message not found.' });
+  if (row.deletedAt) throw notFound('Message');
   const limit = pageLimit(input.limit);
   const rows = await listReactions(
     ctx.db,

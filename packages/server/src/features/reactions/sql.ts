@@ -1,5 +1,6 @@
 import { ApiError, limits, voteKeys } from '@parley/protocol';
-import type { ReactionChange, ReactionCount } from '@parley/protocol';
+import type { Reaction, ReactionChange, ReactionCount } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import { blocked } from '../../log/lanes.ts';
 import type { Blocked } from '../../log/lanes.ts';
 import { refusal } from '../../log/refusals.ts';
@@ -48,7 +49,7 @@ export const pollClosed = (): ApiError =>
 
 /** Refusals that have other words than those of the log. */
 const refused: Partial<Record<string, () => ApiError>> = {
-  not_found: () => new ApiError('not_found', { message: 'Message not found.' }),
+  not_found: () => notFound('Message'),
   limit_reached: () =>
     new ApiError('limit_reached', {
       param: 'emoji',
@@ -89,11 +90,8 @@ export async function setReactions(
   return answers;
 }
 
-export interface ListedReaction {
+export interface ListedReaction extends Reaction {
   user: number;
-  userId: string;
-  emoji: string;
-  createdAt: string;
 }
 
 /** Where a page ended. */

@@ -1,4 +1,4 @@
-import type { ReportAction, ReportEntry, ReportStatus, ReportTarget } from '@parley/protocol';
+import type { ReportAction, ReportCase, ReportEntry, ReportStatus, ReportTarget } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { anyRow, firstRow, firstValue, oneRow } from '../../platform/postgres/rows.ts';
 
@@ -157,16 +157,11 @@ export interface Filter {
   conv?: number | undefined;
 }
 
-export interface CaseRow extends Case {
-  reports: number;
-  reasons: { reason: ReportEntry['reason']; count: number }[];
-  firstAt: string;
-  lastAt: string;
-  latest: ReportEntry[];
+type Shown =
+  'reports' | 'reasons' | 'firstAt' | 'lastAt' | 'latest' | 'resolvedAt' | 'resolvedBy' | 'resolution';
+
+export interface CaseRow extends Case, Pick<ReportCase, Shown> {
   actions: string | null;
-  resolvedAt: string | null;
-  resolvedBy: string | null;
-  resolution: string | null;
 }
 
 /** How many reports with one head are counted, and shown. */

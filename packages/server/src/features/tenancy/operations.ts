@@ -36,10 +36,8 @@ export async function createToken(
   const exp = iat + (input.expiresIn ?? limits.tokenSeconds.default);
   const expiresAt = new Date(exp * 1000).toISOString();
   await record(ctx, ctx.db, {
-    where: { env: env.no },
     action: 'tokens.create',
     user: user.no,
-    before: null,
     after: { keyId: key.id, expiresAt },
   });
   const secretKey = openKey(services.vault, key.id, key.secret);
@@ -116,7 +114,6 @@ export async function addEnvironment(
     where: { env: env.no },
     action: 'environments.create',
     target: env.id,
-    before: null,
     after: environmentRecord(env),
   });
   const key = await addKey(ctx, tx, env, {
@@ -197,7 +194,6 @@ async function addKey(
     where: { env: env.no },
     action: 'keys.create',
     target: key.id,
-    before: null,
     after: shown,
   });
   return key;
@@ -209,7 +205,6 @@ export async function revokeKey(ctx: EnvironmentContext, { keyId }: Input<'keys.
     if (!found) throw new ApiError('not_found', { message: `There is no key ${keyId} in this environment.` });
     if (found.revokedNow)
       await record(ctx, tx, {
-        where: { env: ctx.env.no },
         action: 'keys.revoke',
         target: keyId,
         before: { revokedAt: null },

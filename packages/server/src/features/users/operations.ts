@@ -1,5 +1,5 @@
 import { ApiError } from '@parley/protocol';
-import type { Input, OperationName, Output } from '@parley/protocol';
+import type { Input, Output } from '@parley/protocol';
 import { notFound } from '../../platform/api-errors.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
@@ -37,8 +37,9 @@ export async function upsert(ctx: Context, input: Input<'users.upsert'>): Promis
   );
   if (!row) throw unknownUser();
   if (ctx.caller.person)
-    await note(ctx, ctx.db, 'users.upsert', row.no, {
-      before: null,
+    await record(ctx, ctx.db, {
+      action: 'users.upsert',
+      user: row.no,
       after: { created: before === undefined, fields: Object.keys(input).filter((key) => key !== 'userId') },
     });
   const user = sql.viewUser(row);
@@ -77,18 +78,6 @@ export async function existingUser(ctx: EnvironmentContext, db: Queryable, id: s
   return row;
 }
 
-/**
- * Records in the audit log what the dashboard does to a user, given by number, so that an erasure renames the user
- * there too.
- */
-const note = (
-  ctx: Context,
-  tx: Queryable,
-  action: OperationName,
-  user: number,
-  changes: { before: object | null; after: object | null } = { before: null, after: null },
-): Promise<void> => record(ctx, tx, { where: { env: ctx.env.no }, action, user, ...changes });
-
 export async function list(ctx: Context, input: Input<'users.list'>): Promise<Output<'users.list'>> {
   if (input.namePrefix !== undefined) return listByName(ctx, input, input.namePrefix);
   const limit = pageLimit(input.limit);
@@ -123,7 +112,9 @@ export async function deactivate(ctx: Context, input: Input<'users.deactivate'>)
     const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, true, until);
     if (!row) throw unknownUser();
     if (!before?.deactivated_at)
-      await note(ctx, tx, 'users.deactivate', row.no, {
+      await record(ctx, tx, {
+        action: 'users.deactivate',
+        user: row.no,
         before: { deactivatedAt: null },
         after: { deactivatedAt: row.deactivated_at },
       });
@@ -139,7 +130,9 @@ export async function reactivate(ctx: Context, input: Input<'users.reactivate'>)
     const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, false);
     if (!row) throw unknownUser();
     if (before?.deactivated_at)
-      await note(ctx, tx, 'users.reactivate', row.no, {
+      await record(ctx, tx, {
+        action: 'users.reactivate',
+        user: row.no,
         before: { deactivatedAt: before.deactivated_at },
         after: { deactivatedAt: null },
       });
@@ -151,8 +144,9 @@ export async function revokeTokens(ctx: Context, input: Input<'users.revokeToken
   return ctx.db.tx(async (tx) => {
     const row = await sql.revokeTokens(tx, ctx.env.no, input.userId);
     if (!row) throw unknownUser();
-    await note(ctx, tx, 'users.revokeTokens', row.no, {
-      before: null,
+    await record(ctx, tx, {
+      action: 'users.revokeTokens',
+      user: row.no,
       after: { tokensFrom: row.tokens_from },
     });
     await happened(ctx, tx, 'userCutOff', { env: ctx.env.no, user: row.no });

@@ -1,7 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type {
   Input,
-  OperationName,
   Output,
   WebhookDelivery,
   WebhookEndpoint,
@@ -29,17 +28,6 @@ async function existing(ctx: Context, db: Queryable, id: string): Promise<Endpoi
   if (!row) throw missing();
   return row;
 }
-
-type Change = Extract<OperationName, `webhooks.${string}`>;
-
-/** Records in the audit log what the dashboard does. */
-const note = (
-  ctx: Context,
-  tx: Queryable,
-  action: Change,
-  target: string,
-  changes: { before: object | null; after: object | null } = { before: null, after: null },
-): Promise<void> => record(ctx, tx, { where: { env: ctx.env.no }, action, target, ...changes });
 
 const settingsOf = ({ url, events, description, status }: EndpointRow): object => ({
   url,
@@ -70,7 +58,7 @@ export function create(ctx: Context, input: Input<'webhooks.create'>): Promise<W
       description: input.description ?? null,
     });
     await sql.setListeners(tx, ctx.env.no);
-    await note(ctx, tx, 'webhooks.create', row.id, { before: null, after: settingsOf(row) });
+    await record(ctx, tx, { action: 'webhooks.create', target: row.id, after: settingsOf(row) });
     return newSecret(ctx, tx, row);
   });
 }
@@ -101,7 +89,7 @@ export function update(ctx: Context, input: Input<'webhooks.update'>): Promise<W
     });
     await sql.setListeners(tx, ctx.env.no);
     const changes = difference(settingsOf(row), settingsOf(updated));
-    if (changes) await note(ctx, tx, 'webhooks.update', row.id, changes);
+    if (changes) await record(ctx, tx, { action: 'webhooks.update', target: row.id, ...changes });
     return sql.viewEndpoint(updated);
   });
 }
@@ -113,7 +101,7 @@ export async function remove(ctx: Context, input: Input<'webhooks.delete'>): Pro
     const row = await existing(ctx, tx, input.webhookId);
     await sql.deleteEndpoint(tx, ctx.env.no, row.id);
     await sql.setListeners(tx, ctx.env.no);
-    await note(ctx, tx, 'webhooks.delete', row.id, { before: settingsOf(row), after: null });
+    await record(ctx, tx, { action: 'webhooks.delete', target: row.id, before: settingsOf(row) });
   });
 }
 
@@ -124,7 +112,7 @@ export const rotateSecret = (
   ctx.db.tx(async (tx) => {
     await sql.lockEnvironment(tx, ctx.env.no);
     const row = await existing(ctx, tx, input.webhookId);
-    await note(ctx, tx, 'webhooks.rotateSecret', row.id);
+    await record(ctx, tx, { action: 'webhooks.rotateSecret', target: row.id });
     return newSecret(ctx, tx, row);
   });
 
@@ -142,7 +130,7 @@ export async function test(ctx: Context, input: Input<'webhooks.test'>): Promise
       eventId: ids.make('event'),
       type: testEvent,
     });
-    await note(ctx, tx, 'webhooks.test', row.id);
+    await record(ctx, tx, { action: 'webhooks.test', target: row.id });
     if (ctx.idempotencyKey !== undefined) {
       await enqueue(tx, webhookQueue, [{ key: row.no, ref: made.no }]);
       tx.afterCommit(webhooks.queued);
@@ -193,7 +181,7 @@ export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Pro
       throw new ApiError('not_found', { message: `This event cannot be replayed: ${unavailable}.` });
     if (row.status === 'disabled')
       throw new ApiError('invalid_request', { message: 'The endpoint is disabled: enable it first.' });
-    await note(ctx, tx, 'webhooks.replay', delivery.id);
+    await record(ctx, tx, { action: 'webhooks.replay', target: delivery.id });
     const made = await sql.copyDelivery(tx, delivery.no);
     await enqueue(tx, webhookQueue, [{ key: row.no, ref: made.no }]);
     tx.afterCommit(ctx.services.webhooks.queued);
@@ -222,8 +210,9 @@ export async function replayFailed(
       made.map((ref) => ({ key: row.no, ref })),
     );
     if (made.length > 0)
-      await note(ctx, tx, 'webhooks.replayFailed', row.id, {
-        before: null,
+      await record(ctx, tx, {
+        action: 'webhooks.replayFailed',
+        target: row.id,
         after: { since, replayed: made.length },
       });
     tx.afterCommit(ctx.services.webhooks.queued);

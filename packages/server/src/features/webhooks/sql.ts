@@ -1,21 +1,13 @@
 import { limits } from '@parley/protocol';
-import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from '@parley/protocol';
+import type { WebhookDelivery, WebhookEndpoint } from '@parley/protocol';
 import { consumers } from '../../log/sql/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { anyRow, column, firstRow, oneRow, oneValue } from '../../platform/postgres/rows.ts';
+import { column, firstRow, oneRow, oneValue } from '../../platform/postgres/rows.ts';
 import { signingSecrets } from '../sql/signing-secrets.ts';
 import { testEvent } from './render.ts';
 
-export interface EndpointRow {
+export interface EndpointRow extends WebhookEndpoint {
   no: number;
-  id: string;
-  url: string;
-  events: string[];
-  description: string | null;
-  status: 'enabled' | 'disabled';
-  createdAt: string;
-  disabledAt: string | null;
-  disabledReason: string | null;
 }
 
 const endpointColumns = `no, id, url, events, description, status, created_at AS "createdAt",
@@ -85,21 +77,14 @@ export const updateEndpoint = (db: Queryable, row: EndpointRow): Promise<Endpoin
     [row.no, row.url, row.events, row.description, row.status],
   );
 
-export const deleteEndpoint = (db: Queryable, env: number, id: string): Promise<boolean> =>
-  anyRow(db, 'DELETE FROM webhook_endpoints WHERE env = $1 AND id = $2 RETURNING 1', [env, id]);
+export async function deleteEndpoint(db: Queryable, env: number, id: string): Promise<void> {
+  await db.query('DELETE FROM webhook_endpoints WHERE env = $1 AND id = $2', [env, id]);
+}
 
 export const secrets = signingSecrets('webhook_secrets', 'endpoint');
 
-export interface DeliveryRow {
+export interface DeliveryRow extends WebhookDelivery {
   no: number;
-  id: string;
-  eventId: string;
-  eventType: string;
-  status: 'pending' | 'succeeded' | 'failed';
-  attempts: WebhookAttempt[];
-  nextAttemptAt: string | null;
-  createdAt: string;
-  payloadAvailable: boolean;
 }
 
 const available = `event_at > now() - interval '${limits.webhookReplayHours} hours'`;

@@ -56,7 +56,6 @@ export async function create(
       where: { org },
       action: 'invitations.create',
       target: invitation.id,
-      before: null,
       after: { email: invitation.email, role },
     });
     const link = invitationLink(accounts.linkOrigin(), token);
@@ -83,7 +82,6 @@ export async function remove(
       action: 'invitations.delete',
       target: invitationId,
       before: { email, role },
-      after: null,
     });
   });
 }

@@ -48,7 +48,6 @@ export async function remove(
       action: 'organizations.delete',
       target: id,
       before: { name, environments: await environmentIds(tx, no) },
-      after: null,
     });
     await organizations.endOrganization(tx, no);
   });
@@ -95,7 +94,6 @@ export async function removeMember(
       action: 'organizations.removeMember',
       target: accountId,
       before: { email: person.email, role: person.role },
-      after: null,
     });
   });
 }
@@ -111,7 +109,6 @@ export async function leave(ctx: OrganizationContext): Promise<void> {
       action: 'organizations.leave',
       target: account.id,
       before: { email: person.email, role: person.role },
-      after: null,
     });
   });
 }

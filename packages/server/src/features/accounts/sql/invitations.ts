@@ -1,5 +1,5 @@
 import { accountRoles, ApiError, roleIncludes, roleMay } from '@parley/protocol';
-import type { AccountRole } from '@parley/protocol';
+import type { AccountRole, Invitation as InvitationRecord } from '@parley/protocol';
 import { notFound } from '../../../platform/api-errors.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { firstRow } from '../../../platform/postgres/rows.ts';
@@ -15,16 +15,10 @@ import { hashToken, makeToken, tokenForm } from '../tokens.ts';
 const validMs = 7 * 24 * 3_600_000;
 const maxPending = 200;
 
-export interface Invitation {
-  id: string;
+export interface Invitation extends InvitationRecord {
   org: number | null;
-  email: string;
-  role: AccountRole;
-  invitedBy: string | null;
   /** The role in the organization that its maker has now; null without a maker, or where the maker has none. */
   madeAs: AccountRole | null;
-  createdAt: string;
-  expiresAt: string;
 }
 
 const columns = `i.id, i.org, i.email, i.role, i.created_at AS "createdAt", i.expires_at AS "expiresAt",

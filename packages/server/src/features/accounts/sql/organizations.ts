@@ -1,5 +1,5 @@
 import { ApiError, roleIncludes } from '@parley/protocol';
-import type { AccountRole } from '@parley/protocol';
+import type { AccountRole, OrganizationMember } from '@parley/protocol';
 import type { Ids } from '../../../platform/clock.ts';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
 import { oneRow } from '../../../platform/postgres/rows.ts';
@@ -10,14 +10,9 @@ import { withdrawUncovered } from './invitations.ts';
 
 /** Organizations, and the people in them with their roles (dashboard#roles). */
 
-export interface Person {
+export interface Person extends Omit<OrganizationMember, 'accountId'> {
   no: number;
   id: string;
-  email: string;
-  name: string;
-  role: AccountRole;
-  joinedAt: string;
-  twoFactor: boolean;
 }
 
 const maxPeople = 500;
@@ -54,7 +49,7 @@ export async function environmentOfAccount(
   environmentId: string,
 ): Promise<{ env: Environment; role: AccountRole } | undefined> {
   const [row] = await db.query<EnvironmentRow & { role: AccountRole }>(
-    `SELECT ${environmentColumns('e')}, m.role FROM environments e
+    `SELECT ${environmentColumns}, m.role FROM environments e
      JOIN organization_accounts m ON m.org = e.org AND m.account = $1 WHERE e.id = $2`,
     [account, environmentId],
   );

@@ -1,3 +1,4 @@
+import type { Output } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { anyRow, firstRow } from '../../../platform/postgres/rows.ts';
 
@@ -5,12 +6,7 @@ import { anyRow, firstRow } from '../../../platform/postgres/rows.ts';
 
 export const maxPasskeys = 20;
 
-export interface Passkey {
-  id: string;
-  name: string;
-  createdAt: string;
-  lastUsedAt: string | null;
-}
+export type Passkey = Output<'account.listPasskeys'>['data'][number];
 
 interface StoredPasskey extends Passkey {
   account: number;

@@ -1,3 +1,4 @@
+import type { Output } from '@parley/protocol';
 import type { Clock, Ids } from '../../../platform/clock.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { anyRow } from '../../../platform/postgres/rows.ts';
@@ -41,18 +42,11 @@ export interface Session {
   usedAt: string;
 }
 
-export interface SessionView {
-  id: string;
-  createdAt: string;
-  lastUsedAt: string;
-  address: string;
-  userAgent: string;
-}
+type SessionView = Omit<Output<'account.listSessions'>['data'][number], 'current'>;
 
 const columns = 'id, account, created_at AS "createdAt", signed_in_at AS "signedInAt", used_at AS "usedAt"';
-const isLive = (now: string) =>
-  `used_at > ${now} - interval '${sessionTimes.idleMs} milliseconds'
-   AND created_at > ${now} - interval '${sessionTimes.totalMs} milliseconds'`;
+const isLive = `used_at > $2::timestamptz - interval '${sessionTimes.idleMs} milliseconds'
+   AND created_at > $2::timestamptz - interval '${sessionTimes.totalMs} milliseconds'`;
 
 export async function createSession(
   db: Queryable,
@@ -86,7 +80,7 @@ export async function useSession(db: Queryable, clock: Clock, token: string): Pr
   const now = clock.now();
   const [session] = await db.query<SignedIn>(
     `SELECT s.*, a.id AS "accountId", a.email
-     FROM (SELECT ${columns} FROM account_sessions WHERE token = $1 AND ${isLive('$2::timestamptz')}) s
+     FROM (SELECT ${columns} FROM account_sessions WHERE token = $1 AND ${isLive}) s
      JOIN accounts a ON a.no = s.account`,
     [hashToken(token), new Date(now)],
   );
@@ -139,7 +133,7 @@ export async function endOtherSessions(
 export const listSessions = (db: Queryable, clock: Clock, account: number): Promise<SessionView[]> =>
   db.query<SessionView>(
     `SELECT id, created_at AS "createdAt", used_at AS "lastUsedAt", address, user_agent AS "userAgent"
-     FROM account_sessions WHERE account = $1 AND ${isLive('$2::timestamptz')} ORDER BY used_at DESC, id DESC LIMIT ${maxSessions}`,
+     FROM account_sessions WHERE account = $1 AND ${isLive} ORDER BY used_at DESC, id DESC LIMIT ${maxSessions}`,
     [account, new Date(clock.now())],
   );
 

@@ -6,7 +6,7 @@ import { conversationOf, deactivatedAt, memberOf, membershipsOf, userOf } from '
 import type { PushContent, PushedCall } from '../notification.ts';
 import { envOf, sendQueue } from '../notify.ts';
 import type { CallRef, SendData } from '../notify.ts';
-import { authorOf, levelColumns, memberWaits, notBlocked, pushMode } from './planning.ts';
+import { author, levelColumns, memberWaits, notBlocked, pushMode } from './planning.ts';
 import type { Levelled, MessageRef } from './planning.ts';
 
 /** What is read before pushes are sent. */
@@ -27,7 +27,7 @@ export async function loadDue(db: Queryable, jobs: readonly Job[]): Promise<Map<
     `SELECT u.ord::int - 1 AS job, d.env, d.no AS device, d.usr, d.provider, d.token, d.voip_token AS "voipToken",
        d.registered_at AS "registeredAt", coalesce(e.settings ->> 'pushContent', 'full') AS content
      FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, device, usr, ord)
-     JOIN environments e ON e.no = u.env AND e.status = 'active' AND ${pushMode('e')} = 'providers'
+     JOIN environments e ON e.no = u.env AND e.status = 'active' AND ${pushMode} = 'providers'
      JOIN push_devices d ON d.env = u.env AND d.no = u.device AND d.usr = u.usr
      JOIN users r ON r.env = u.env AND r.no = u.usr AND ${deactivatedAt('r')} IS NULL`,
     [
@@ -112,7 +112,7 @@ export const stillWaiting = (
        CROSS JOIN ${conversationOf('u.env', 'u.conv')} c
        CROSS JOIN ${memberOf('u.env', 'u.conv', 'u.usr')} m
        CROSS JOIN ${userOf('u.env', 'u.usr')} r
-       WHERE ${memberWaits('u.seq')} AND ${notBlocked('u.env', 'u.usr', authorOf('u.env', 'u.conv', 'u.seq'))}`,
+       WHERE ${memberWaits} AND ${notBlocked('u.env', 'u.usr', author)}`,
     [asked.map((a) => a.env), asked.map((a) => a.usr), asked.map((a) => a.conv), asked.map((a) => a.seq)],
   );
 

@@ -25,7 +25,7 @@ export interface FoundCredential extends EnvironmentRow {
 
 /** LIMIT makes each of these one index look-up, also before the planner has statistics. */
 const lookupSql = `
-  SELECT w.ord, ${environmentColumns('e')}, k.secret, k.revoked_at,
+  SELECT w.ord, ${environmentColumns}, k.secret, k.revoked_at,
     CASE WHEN k.ahead_at > now() - interval '1 day' THEN k.ahead ELSE 0 END AS ahead, u.no AS user_no, ${deactivatedAt('u')} AS deactivated_at, u.tokens_from,
     u.last_seen_at, u.personal_rev
   FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w(key, env, usr, ord)

@@ -1,5 +1,10 @@
 import { ApiError, defaultSettings, effectiveSettings } from '@parley/protocol';
-import type { Environment as EnvironmentRecord, EnvironmentSettingsChange, PlanName } from '@parley/protocol';
+import type {
+  Environment as EnvironmentRecord,
+  EnvironmentSettingsChange,
+  Input,
+  PlanName,
+} from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { column, oneValue } from '../../../platform/postgres/rows.ts';
 import type { Environment } from '../../context.ts';
@@ -24,7 +29,8 @@ const columns = [
   'hooks',
 ] as const;
 
-export const environmentColumns = (alias: string): string => columns.map((c) => `${alias}.${c}`).join(', ');
+/** Of the environment `e`. */
+export const environmentColumns = columns.map((c) => `e.${c}`).join(', ');
 
 export const viewEnvironment = (row: EnvironmentRow): Environment => ({
   no: row.no,
@@ -93,7 +99,7 @@ export async function insertEnvironment(
   const [row] = await db.query<EnvironmentRow>(
     `INSERT INTO environments AS e (id, org, name, kind, plan, settings, local)
      VALUES ($1, $2, $3, $4, $5, $6, $7)
-     ON CONFLICT (id) DO NOTHING RETURNING ${environmentColumns('e')}`,
+     ON CONFLICT (id) DO NOTHING RETURNING ${environmentColumns}`,
     [
       input.id,
       org,
@@ -113,7 +119,7 @@ export async function findEnvironment(
   lock = false,
 ): Promise<Environment | undefined> {
   const [row] = await db.query<EnvironmentRow>(
-    `SELECT ${environmentColumns('e')} FROM environments e WHERE id = $1 AND ended_at IS NULL${lock ? ' FOR NO KEY UPDATE' : ''}`,
+    `SELECT ${environmentColumns} FROM environments e WHERE id = $1 AND ended_at IS NULL${lock ? ' FOR NO KEY UPDATE' : ''}`,
     [id],
   );
   return row && viewEnvironment(row);
@@ -147,7 +153,7 @@ export async function listEnvironments(
   limit: number,
 ): Promise<Environment[]> {
   const rows = await db.query<EnvironmentRow>(
-    `SELECT ${environmentColumns('e')} FROM environments e WHERE no > $2 AND ended_at IS NULL AND ($1::int IS NULL
+    `SELECT ${environmentColumns} FROM environments e WHERE no > $2 AND ended_at IS NULL AND ($1::int IS NULL
        OR EXISTS (SELECT 1 FROM organization_accounts m WHERE m.org = e.org AND m.account = $1)) ORDER BY no LIMIT $3`,
     [account, after, limit],
   );
@@ -165,30 +171,22 @@ export async function environmentsOfAccount(
   account: number,
 ): Promise<{ org: number; env: Environment }[]> {
   const rows = await db.query<EnvironmentRow & { org: number }>(
-    `SELECT ${environmentColumns('e')}, e.org FROM organization_accounts m JOIN environments e ON e.org = m.org
+    `SELECT ${environmentColumns}, e.org FROM organization_accounts m JOIN environments e ON e.org = m.org
      WHERE m.account = $1 ORDER BY e.no LIMIT ${maxShown}`,
     [account],
   );
   return rows.map((row) => ({ org: row.org, env: viewEnvironment(row) }));
 }
 
-export interface EnvironmentChange {
-  name?: string;
-  status?: Environment['status'];
-  plan?: PlanName;
-  settings?: EnvironmentSettingsChange;
-  local?: boolean;
-}
-
 export async function updateEnvironment(
   db: Queryable,
   no: number,
-  change: EnvironmentChange,
+  change: Omit<Input<'environments.update'>, 'environmentId' | 'confirm'>,
 ): Promise<Environment> {
   const [row] = await db.query<EnvironmentRow>(
     `UPDATE environments e SET name = coalesce($2, name), status = coalesce($3, status), plan = coalesce($4, plan),
        settings = settings || $5, local = coalesce($6, local)
-     WHERE no = $1 RETURNING ${environmentColumns('e')}`,
+     WHERE no = $1 RETURNING ${environmentColumns}`,
     [
       no,
       change.name ?? null,
