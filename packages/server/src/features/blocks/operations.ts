@@ -8,11 +8,10 @@ import type { Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { directId } from '../direct-id.ts';
 import { happened } from '../happenings.ts';
-import { decodeCursor, isInteger, isTime, keyPage, pageLimit } from '../pages.ts';
+import { isTimedPlace, listPage } from '../pages.ts';
 import { existingUser } from '../users/operations.ts';
 import { personalChangeOf } from '../users/personal.ts';
 import * as sql from './sql.ts';
-import type { BlockPlace } from './sql.ts';
 
 /** Blocks between users (blocks.md). */
 
@@ -100,16 +99,11 @@ async function blockerOf(
 
 export async function list(ctx: Context, input: Input<'blocks.list'>): Promise<Output<'blocks.list'>> {
   const user = await blockerOf(ctx, ctx.db, 'userId', input.userId);
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace);
-  const rows = await sql.listBlocks(ctx.db, ctx.env.no, user.no, after, limit + 1);
-  return keyPage(
-    rows,
-    limit,
+  return listPage(
+    input,
+    isTimedPlace,
+    (after, most) => sql.listBlocks(ctx.db, ctx.env.no, user.no, after, most),
     ({ blockedAt, no }) => [blockedAt, no],
     ({ userId, blockedAt }) => ({ userId, blockedAt }),
   );
 }
-
-const isPlace = (value: unknown): value is BlockPlace =>
-  Array.isArray(value) && value.length === 2 && isTime(value[0]) && isInteger(value[1]);

@@ -2,6 +2,7 @@ import type { Block } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { anyRow, firstValue } from '../../platform/postgres/rows.ts';
 import { guards } from '../../log/sql/guards.ts';
+import type { TimedPlace } from '../pages.ts';
 
 /**
  * Whoever changes a user's blocks locks the user's row first, and the conversation of the pair last; whoever creates such
@@ -91,14 +92,11 @@ export async function blockersOf(
   return new Set(rows.map((row) => row.usr));
 }
 
-/** Where a page ended. */
-export type BlockPlace = [at: string, user: number];
-
 export const listBlocks = (
   db: Queryable,
   env: number,
   user: number,
-  after: BlockPlace | null,
+  after: TimedPlace | null,
   limit: number,
 ): Promise<BlockRow[]> =>
   db.query<BlockRow>(

@@ -20,14 +20,18 @@ import type { LockedAccess } from './access.ts';
 import { membersChanged } from './joining.ts';
 import { insertMembers } from './sql.ts';
 import { happened } from '../happenings.ts';
-import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { isString, listPage } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import * as sql from './sql/members.ts';
 import { bansOf, liftBans } from './sql/restrictions.ts';
 
-const notAMember = () =>
-  new ApiError('not_found', { message: 'The user is not a member of the conversation.' });
+async function memberNamed(ctx: Context, tx: Tx, conv: LockedConversation, userId: string) {
+  const user = await findUser(tx, ctx.env.no, userId);
+  const [member] = user ? await sql.findMembers(tx, ctx.env.no, conv.no, [user.no]) : [];
+  if (member) return member;
+  throw new ApiError('not_found', { message: 'The user is not a member of the conversation.' });
+}
 
 function requireRoom(members: number): void {
   if (members > limits.groupMembers)
@@ -36,12 +40,10 @@ function requireRoom(members: number): void {
 
 export async function list(ctx: Context, input: Input<'members.list'>): Promise<Output<'members.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
-  const rows = await sql.listMembers(ctx.db, ctx.env.no, conv.no, after, limit + 1);
-  return keyPage(
-    rows,
-    limit,
+  return listPage(
+    input,
+    isString,
+    (after, most) => sql.listMembers(ctx.db, ctx.env.no, conv.no, after ?? '', most),
     (m) => m.userId,
     (m) => m,
   );
@@ -93,9 +95,7 @@ export async function remove(ctx: Context, input: Input<'members.remove'>): Prom
     requireGroup(access.conv);
     const leaving = access.actor?.id === input.userId;
     if (!leaving) requireModerator(access, 'member');
-    const user = await findUser(tx, ctx.env.no, input.userId);
-    const [member] = user ? await sql.findMembers(tx, ctx.env.no, access.conv.no, [user.no]) : [];
-    if (!member) throw notAMember();
+    const member = await memberNamed(ctx, tx, access.conv, input.userId);
     if (!leaving) requireModerator(access, member.role);
     const after = { conversationId: access.conv.id };
     await noteChange(ctx, tx, { action: 'members.remove', user: member.no, after });
@@ -127,9 +127,7 @@ export async function update(ctx: Context, input: Input<'members.update'>): Prom
     const { conv, actor } = access;
     requireGroup(conv);
     requireRoleSetter(ctx, access, input.role);
-    const user = await findUser(tx, ctx.env.no, input.userId);
-    const [member] = user ? await sql.findMembers(tx, ctx.env.no, conv.no, [user.no]) : [];
-    if (!member) throw notAMember();
+    const member = await memberNamed(ctx, tx, conv, input.userId);
     if (actor && member.role === 'owner')
       throw new ApiError('forbidden', { message: 'Only a server may change the role of an owner.' });
     if (member.role !== input.role) {

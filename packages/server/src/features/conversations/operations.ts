@@ -16,9 +16,8 @@ import type { LevelRow } from '../levels.ts';
 import { parseMetadata } from '../metadata.ts';
 import { pageLimit } from '../pages.ts';
 import { moment } from '../time.ts';
-import { resolveUsers } from '../users/operations.ts';
+import { existingUser, resolveUsers } from '../users/operations.ts';
 import { personalChange } from '../users/personal.ts';
-import { findUser } from '../users/sql.ts';
 import {
   lockForChange,
   readable,
@@ -176,9 +175,7 @@ async function listedUser(ctx: Context, userId: string | undefined): Promise<num
     return ctx.caller.user.no;
   }
   if (userId === undefined) throw invalid('userId', 'A server must say whose conversations: give userId.');
-  const row = await findUser(ctx.db, ctx.env.no, userId);
-  if (!row) throw notFound('User');
-  return row.no;
+  return (await existingUser(ctx, ctx.db, userId)).no;
 }
 
 export async function get(ctx: Context, input: Input<'conversations.get'>): Promise<Conversation> {

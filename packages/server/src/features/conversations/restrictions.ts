@@ -7,7 +7,7 @@ import type { Tx } from '../../platform/postgres/db.ts';
 import { record as noteChange } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { happened } from '../happenings.ts';
-import { decodeCursor, isInteger, isTime, keyPage, pageLimit } from '../pages.ts';
+import { isTimedPlace, listPage } from '../pages.ts';
 import { moment } from '../time.ts';
 import { existingUser } from '../users/operations.ts';
 import { personalChangeOf } from '../users/personal.ts';
@@ -17,7 +17,6 @@ import type { LockedAccess } from './access.ts';
 import { removeFromGroup } from './members.ts';
 import { findMembers } from './sql/members.ts';
 import * as sql from './sql/restrictions.ts';
-import type { RestrictionPlace } from './sql/restrictions.ts';
 
 /** restrictions.md: bans and silences. */
 
@@ -110,19 +109,14 @@ export async function list(
 ): Promise<Output<'restrictions.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
   requireModerator({ role: conv.role, actor: ctx.caller.user }, 'member');
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace);
-  const rows = await sql.listRestrictions(ctx.db, ctx.env.no, conv.no, after, limit + 1);
-  return keyPage(
-    rows,
-    limit,
+  return listPage(
+    input,
+    isTimedPlace,
+    (after, most) => sql.listRestrictions(ctx.db, ctx.env.no, conv.no, after, most),
     ({ at, no }) => [at, no],
     ({ no: _, ...view }) => view,
   );
 }
-
-const isPlace = (value: unknown): value is RestrictionPlace =>
-  Array.isArray(value) && value.length === 2 && isTime(value[0]) && isInteger(value[1]);
 
 /** restrictions#user: all that are in force. */
 export async function listOfUser(
@@ -130,12 +124,10 @@ export async function listOfUser(
   input: Input<'users.listRestrictions'>,
 ): Promise<Output<'users.listRestrictions'>> {
   const user = await existingUser(ctx, ctx.db, input.userId);
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace);
-  const rows = await sql.restrictionsOf(ctx.db, ctx.env.no, user.no, after, limit + 1);
-  return keyPage(
-    rows,
-    limit,
+  return listPage(
+    input,
+    isTimedPlace,
+    (after, most) => sql.restrictionsOf(ctx.db, ctx.env.no, user.no, after, most),
     ({ at, conv }) => [at, conv],
     ({ conv: _, ...view }) => view,
   );

@@ -13,7 +13,7 @@ import { notFound } from '../../platform/api-errors.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
-import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { isString, listPage } from '../pages.ts';
 import { nextHooks } from '../tenancy/sql/environments.ts';
 import { makeSecret } from '../webhooks/signature.ts';
 import { checkedUrl } from '../webhooks/target.ts';
@@ -78,12 +78,17 @@ export function set(ctx: Context, input: Input<'hooks.set'>): Promise<SetHook> {
 export const get = async (ctx: Context, { kind }: Input<'hooks.get'>): Promise<Hook> =>
   sql.viewHook(await existing(ctx, ctx.db, kind));
 
-export async function list(ctx: Context, input: Input<'hooks.list'>): Promise<Output<'hooks.list'>> {
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
-  const rows = (await sql.findHooks(ctx.db, ctx.env.no)).filter(({ kind }) => kind > after);
-  return keyPage(rows.slice(0, limit + 1), limit, (row) => row.kind, sql.viewHook);
-}
+export const list = (ctx: Context, input: Input<'hooks.list'>): Promise<Output<'hooks.list'>> =>
+  listPage(
+    input,
+    isString,
+    async (after, most) => {
+      const rows = await sql.findHooks(ctx.db, ctx.env.no);
+      return rows.filter(({ kind }) => kind > (after ?? '')).slice(0, most);
+    },
+    (row) => row.kind,
+    sql.viewHook,
+  );
 
 export async function remove(ctx: Context, { kind }: Input<'hooks.delete'>): Promise<void> {
   await ctx.db.tx(async (tx) => {

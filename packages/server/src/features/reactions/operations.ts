@@ -6,7 +6,7 @@ import type { Context } from '../context.ts';
 import { parseExtras } from '../extras.ts';
 import { fetchBack } from '../messages/cold.ts';
 import { findAnywhere, readableMessage } from '../messages/operations.ts';
-import { decodeCursor, isInteger, isString, isTime, keyPage, pageLimit } from '../pages.ts';
+import { isInteger, isString, isTime, listPage } from '../pages.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import { ownOf, viewReactions } from '../sql/reaction-reader.ts';
 import { userNumbers } from '../users/sql.ts';
@@ -90,21 +90,13 @@ export async function list(ctx: Context, input: Input<'reactions.list'>): Promis
   await readableMessage(ctx, row);
   await noteReading(ctx, { no: row.conv, id: row.cid });
   if (row.deletedAt) throw notFound('Message');
-  const limit = pageLimit(input.limit);
-  const rows = await listReactions(
-    ctx.db,
-    { env: ctx.env.no, conv: row.conv, message: row.seq },
-    {
-      emoji: input.emoji ?? null,
-      // polls#anonymous: nobody is told who voted.
-      votes: parseExtras(row.extras).poll?.anonymous === false,
-      after: input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace),
-      limit: limit + 1,
-    },
-  );
-  return keyPage(
-    rows,
-    limit,
+  const place = { env: ctx.env.no, conv: row.conv, message: row.seq };
+  // polls#anonymous: nobody is told who voted.
+  const votes = parseExtras(row.extras).poll?.anonymous === false;
+  return listPage(
+    input,
+    isPlace,
+    (after, limit) => listReactions(ctx.db, place, { emoji: input.emoji ?? null, votes, after, limit }),
     ({ createdAt, user, emoji }) => [createdAt, user, emoji],
     ({ userId, emoji, createdAt }) => ({ userId, emoji, createdAt }),
   );

@@ -5,7 +5,7 @@ import type { Tx } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import { accountOf } from '../context.ts';
 import type { ControlContext, Environment, EnvironmentContext } from '../context.ts';
-import { decodeCursor, isInteger, isString, keyPage, pageLimit } from '../pages.ts';
+import { isInteger, isString, listPage } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import { requireConfirmation, requireEnvironment, requireOrganization } from './access.ts';
@@ -61,11 +61,14 @@ export async function listEnvironments(
   ctx: ControlContext,
   input: Input<'environments.list'>,
 ): Promise<Output<'environments.list'>> {
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? 0 : decodeCursor(input.cursor, isInteger);
   const account = accountOf(ctx);
-  const rows = await environments.listEnvironments(ctx.db, account, after, limit + 1);
-  return keyPage(rows, limit, (env) => env.no, environmentRecord);
+  return listPage(
+    input,
+    isInteger,
+    (after, most) => environments.listEnvironments(ctx.db, account, after ?? 0, most),
+    (env) => env.no,
+    environmentRecord,
+  );
 }
 
 export const getEnvironment = async (
@@ -155,17 +158,10 @@ export async function listKeys(
   ctx: EnvironmentContext,
   input: Input<'keys.list'>,
 ): Promise<Output<'keys.list'>> {
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isKeyPlace);
-  const rows = await keys.listKeys(
-    ctx.db,
-    ctx.env.no,
-    after && { createdAt: after[0], id: after[1] },
-    limit + 1,
-  );
-  return keyPage(
-    rows,
-    limit,
+  return listPage(
+    input,
+    isKeyPlace,
+    (after, most) => keys.listKeys(ctx.db, ctx.env.no, after, most),
     (key) => [key.createdAt, key.id],
     (key) => key,
   );

@@ -6,7 +6,7 @@ import type { Vault } from '../../platform/secrets.ts';
 import { record } from '../audit/operations.ts';
 import type { Context, EnvironmentContext } from '../context.ts';
 import { happened } from '../happenings.ts';
-import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { isString, listPage } from '../pages.ts';
 import { moment } from '../time.ts';
 import { sharedOf, sharesConversation } from './sharing.ts';
 import * as sql from './sql.ts';
@@ -79,30 +79,25 @@ export async function existingUser(ctx: EnvironmentContext, db: Queryable, id: s
 }
 
 export async function list(ctx: Context, input: Input<'users.list'>): Promise<Output<'users.list'>> {
-  if (input.namePrefix !== undefined) return listByName(ctx, input, input.namePrefix);
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
-  const rows = await sql.listUsers(ctx.db, ctx.env.no, after, limit + 1, input.prefix ?? '');
-  return keyPage(rows, limit, (row) => row.id, sql.viewUser);
+  const { namePrefix, prefix = '' } = input;
+  if (namePrefix !== undefined)
+    return listPage(
+      input,
+      isNamePlace,
+      (after, limit) => sql.listUsersByName(ctx.db, ctx.env.no, { namePrefix, prefix, after, limit }),
+      (row) => [row.folded, row.id],
+      sql.viewUser,
+    );
+  return listPage(
+    input,
+    isString,
+    (after, most) => sql.listUsers(ctx.db, ctx.env.no, after ?? '', most, prefix),
+    (row) => row.id,
+    sql.viewUser,
+  );
 }
 
-async function listByName(
-  ctx: Context,
-  input: Input<'users.list'>,
-  namePrefix: string,
-): Promise<Output<'users.list'>> {
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isNamePlace);
-  const rows = await sql.listUsersByName(ctx.db, ctx.env.no, {
-    namePrefix,
-    prefix: input.prefix ?? '',
-    after: after && { name: after[0], id: after[1] },
-    limit: limit + 1,
-  });
-  return keyPage(rows, limit, (row) => [row.folded, row.id], sql.viewUser);
-}
-
-const isNamePlace = (value: unknown): value is [string, string] =>
+const isNamePlace = (value: unknown): value is sql.NamePlace =>
   Array.isArray(value) && value.length === 2 && typeof value[0] === 'string' && isString(value[1]);
 
 export async function deactivate(ctx: Context, input: Input<'users.deactivate'>) {

@@ -68,11 +68,14 @@ export const listUsers = (
 /** Ids have only characters below \x7f and are compared byte by byte, so all that begin with the prefix sort below this. */
 const endOf = (prefix: string): string => `${prefix}\x7f`;
 
+/** Where a page ended, by the folded name. */
+export type NamePlace = [name: string, id: string];
+
 /** Users sorted by name, ignoring case, then by id. */
 export const listUsersByName = (
   db: Queryable,
   env: number,
-  asked: { namePrefix: string; prefix: string; after: { name: string; id: string } | null; limit: number },
+  asked: { namePrefix: string; prefix: string; after: NamePlace | null; limit: number },
 ): Promise<(UserRow & { folded: string })[]> =>
   db.query(
     `SELECT ${columns}, lower(name) AS folded FROM users
@@ -86,8 +89,8 @@ export const listUsersByName = (
       lastCharacter,
       asked.prefix.length,
       asked.prefix,
-      asked.after?.name ?? null,
-      asked.after?.id ?? null,
+      asked.after?.[0] ?? null,
+      asked.after?.[1] ?? null,
       asked.limit,
     ],
   );

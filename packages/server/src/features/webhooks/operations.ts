@@ -11,7 +11,7 @@ import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
-import { cut, decodeCursor, encodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { cut, decodeCursor, encodeCursor, isString, listPage, pageLimit } from '../pages.ts';
 import { moment } from '../time.ts';
 import { unavailable, webhookQueue } from './deliver.ts';
 import { loadDue } from './sql/deliveries.ts';
@@ -63,12 +63,14 @@ export function create(ctx: Context, input: Input<'webhooks.create'>): Promise<W
   });
 }
 
-export async function list(ctx: Context, input: Input<'webhooks.list'>): Promise<Output<'webhooks.list'>> {
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
-  const rows = await sql.listEndpoints(ctx.db, ctx.env.no, after, limit + 1);
-  return keyPage(rows, limit, (r) => r.id, sql.viewEndpoint);
-}
+export const list = (ctx: Context, input: Input<'webhooks.list'>): Promise<Output<'webhooks.list'>> =>
+  listPage(
+    input,
+    isString,
+    (after, most) => sql.listEndpoints(ctx.db, ctx.env.no, after ?? '', most),
+    (row) => row.id,
+    sql.viewEndpoint,
+  );
 
 export const get = async (ctx: Context, input: Input<'webhooks.get'>): Promise<WebhookEndpoint> =>
   sql.viewEndpoint(await existing(ctx, ctx.db, input.webhookId));
@@ -182,10 +184,10 @@ export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Pro
     if (row.status === 'disabled')
       throw new ApiError('invalid_request', { message: 'The endpoint is disabled: enable it first.' });
     await record(ctx, tx, { action: 'webhooks.replay', target: delivery.id });
-    const made = await sql.copyDelivery(tx, delivery.no);
-    await enqueue(tx, webhookQueue, [{ key: row.no, ref: made.no }]);
+    const [made] = await sql.copyDeliveries(tx, [delivery.no]);
+    await enqueue(tx, webhookQueue, [{ key: row.no, ref: made!.no }]);
     tx.afterCommit(ctx.services.webhooks.queued);
-    return sql.viewDelivery(made);
+    return sql.viewDelivery(made!);
   });
 }
 
@@ -207,7 +209,7 @@ export async function replayFailed(
     await enqueue(
       tx,
       webhookQueue,
-      made.map((ref) => ({ key: row.no, ref })),
+      made.map((delivery) => ({ key: row.no, ref: delivery.no })),
     );
     if (made.length > 0)
       await record(ctx, tx, {

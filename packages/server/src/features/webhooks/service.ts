@@ -1,7 +1,7 @@
 import { Histogram } from 'prom-client';
 import type { Config } from '../../config.ts';
 import type { Clock, Ids } from '../../platform/clock.ts';
-import { depth, removeEmptyLanes, workSettings } from '../../platform/jobs/sql/jobs.ts';
+import { depth, enqueue, removeEmptyLanes, workSettings } from '../../platform/jobs/sql/jobs.ts';
 import { consumers } from '../../log/sql/consumers.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
@@ -20,9 +20,8 @@ import type { Recorder } from '../logs/recorder.ts';
 import { createDeliverer, webhookQueue } from './deliver.ts';
 import type { Outcome } from './deliver.ts';
 import { disableFailing, mailQueue, sendNotice } from './disable.ts';
-import { dispatchToWebhooks } from './dispatch.ts';
-import { removeOldPayloads } from './sql/payloads.ts';
-import { removeOldDeliveries } from './sql/sweep.ts';
+import { createDeliveries } from './sql/deliveries.ts';
+import { removeOldDeliveries, removeOldPayloads } from './sql/sweep.ts';
 
 declare module '../context.ts' {
   interface Services {
@@ -40,7 +39,7 @@ export interface Webhooks {
 }
 
 export interface WebhookService extends Webhooks {
-  /** Creates deliveries for what is in the outbox. */
+  /** Creates a delivery, with its job, of what is in the outbox for every enabled endpoint that subscribed to it. */
   consumer: Consumer;
   /** Starts delivering, in processes with the role worker, once the database is ready. */
   start(): void;
@@ -147,7 +146,17 @@ export function createWebhookService(options: {
       name: 'webhooks',
       bit: consumers.webhooks.bit,
       db: workDb,
-      take: dispatchToWebhooks,
+      take: async (tx, rows) => {
+        const made = await createDeliveries(
+          tx,
+          rows.map(({ no }) => no),
+        );
+        await enqueue(
+          tx,
+          webhookQueue,
+          made.map(({ endpoint, no }) => ({ key: endpoint, ref: no })),
+        );
+      },
       taken: () => worker.wake(),
     },
     queued: () => options.work.raise(webhookQueue.name),

@@ -125,22 +125,12 @@ export const insertDelivery = (
 
 const copied = 'env, endpoint, event_id, type, conv, seq, message, users, actor, data, sealed, event_at';
 
-/** Creates a new delivery of the same event. */
-export const copyDelivery = (db: Queryable, no: number): Promise<DeliveryRow> =>
-  oneRow(
-    db,
+/** Creates new deliveries of the same events. */
+export const copyDeliveries = (db: Queryable, numbers: readonly number[]): Promise<DeliveryRow[]> =>
+  db.query(
     `INSERT INTO webhook_deliveries (id, ${copied}, created_at, next_at)
      SELECT make_id('whd_', t), ${copied}, t, t
-     FROM webhook_deliveries, (SELECT clock_timestamp() AS t) x WHERE no = $1 RETURNING ${deliveryColumns}`,
-    [no],
-  );
-
-export const copyDeliveries = (db: Queryable, numbers: readonly number[]): Promise<number[]> =>
-  column(
-    db,
-    `INSERT INTO webhook_deliveries (id, ${copied}, created_at, next_at)
-     SELECT make_id('whd_', t), ${copied}, t, t
-     FROM webhook_deliveries, (SELECT clock_timestamp() AS t) x WHERE no = ANY($1) ORDER BY no RETURNING no`,
+     FROM webhook_deliveries, (SELECT clock_timestamp() AS t) x WHERE no = ANY($1) ORDER BY no RETURNING ${deliveryColumns}`,
     [numbers],
   );
 

@@ -4,7 +4,7 @@ import { invalid, notFound } from '../../platform/api-errors.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
-import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { isString, listPage } from '../pages.ts';
 import { nextWords } from '../tenancy/sql/environments.ts';
 import { entryProblem } from './automaton.ts';
 import * as sql from './sql.ts';
@@ -66,14 +66,11 @@ export async function get(ctx: Context, { name }: Input<'wordLists.get'>): Promi
   return list;
 }
 
-export async function list(ctx: Context, input: Input<'wordLists.list'>): Promise<Output<'wordLists.list'>> {
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
-  const rows = await sql.listSummaries(ctx.db, ctx.env.no, after, limit + 1);
-  return keyPage(
-    rows,
-    limit,
+export const list = (ctx: Context, input: Input<'wordLists.list'>): Promise<Output<'wordLists.list'>> =>
+  listPage(
+    input,
+    isString,
+    (after, most) => sql.listSummaries(ctx.db, ctx.env.no, after ?? '', most),
     (row) => row.name,
     (row) => row,
   );
-}

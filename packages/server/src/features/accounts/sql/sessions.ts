@@ -93,18 +93,16 @@ export async function useSession(db: Queryable, clock: Clock, token: string): Pr
   return session;
 }
 
-/** Gives the session a new token; the old token is no longer valid. */
+/** Gives the session a new token, as if just signed in; the old token is no longer valid. */
 export async function renewToken(
   db: Queryable,
   { clock, ids }: Tools,
   id: string,
-  options: { signedIn: boolean },
 ): Promise<{ token: string; session: Session } | null> {
   const token = makeToken(ids.random);
   const [session] = await db.query<Session>(
-    `UPDATE account_sessions SET token = $2, used_at = $3, signed_in_at = CASE WHEN $4 THEN $3 ELSE signed_in_at END
-     WHERE id = $1 RETURNING ${columns}`,
-    [id, hashToken(token), new Date(clock.now()), options.signedIn],
+    `UPDATE account_sessions SET token = $2, used_at = $3, signed_in_at = $3 WHERE id = $1 RETURNING ${columns}`,
+    [id, hashToken(token), new Date(clock.now())],
   );
   return session ? { token, session } : null;
 }

@@ -1,6 +1,7 @@
 import type { Restriction, UserRestriction } from '@parley/protocol';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
 import { anyRow, oneValue } from '../../../platform/postgres/rows.ts';
+import type { TimedPlace } from '../../pages.ts';
 
 /** `conv` is 0 for restrictions in the whole environment. */
 
@@ -79,14 +80,11 @@ export async function liftBans(tx: Tx, env: number, conv: number, users: readonl
   ]);
 }
 
-/** Where a page ended. */
-export type RestrictionPlace = [at: string, user: number];
-
 export const listRestrictions = (
   db: Queryable,
   env: number,
   conv: number,
-  after: RestrictionPlace | null,
+  after: TimedPlace | null,
   limit: number,
 ): Promise<(Restriction & { no: number })[]> =>
   db.query<Restriction & { no: number }>(
@@ -104,7 +102,7 @@ export const restrictionsOf = (
   db: Queryable,
   env: number,
   user: number,
-  after: RestrictionPlace | null,
+  after: TimedPlace | null,
   limit: number,
 ): Promise<(UserRestriction & { conv: number })[]> =>
   db.query<UserRestriction & { conv: number }>(

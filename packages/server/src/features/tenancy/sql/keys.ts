@@ -34,17 +34,17 @@ export async function insertKey(
 export const openKey = (vault: Vault, keyId: string, sealed: Uint8Array): string =>
   vault.open(sealed, sealContext(keyId)).toString();
 
-/** The keys after the one that `after` names, oldest first. */
+/** The keys after a place, oldest first. */
 export const listKeys = (
   db: Queryable,
   env: number,
-  after: { createdAt: string; id: string } | null,
+  after: [createdAt: string, id: string] | null,
   limit: number,
 ): Promise<SecretKey[]> =>
   db.query<SecretKey>(
     `SELECT ${columns} FROM secret_keys WHERE env = $1 AND ($2::timestamptz IS NULL OR (created_at, id) > ($2, $3))
      ORDER BY created_at, id LIMIT $4`,
-    [env, after?.createdAt ?? null, after?.id ?? null, limit],
+    [env, after?.[0] ?? null, after?.[1] ?? null, limit],
   );
 
 /** Returns the key as it was, and whether it was live until now; undefined if there is none. */
