@@ -21,7 +21,6 @@ export interface AccountServices extends ControlServices {
    * lead.
    */
   linkOrigin(): string;
-  /** True if strangers may create accounts. */
   signUpOpen: boolean;
   /**
    * Runs the work after the answer, so that the time of the answer tells nothing about it. Beyond a bound the work is

@@ -77,7 +77,6 @@ export async function bootstrap(
   });
 }
 
-/** Creates an organization with its owner and its environments. */
 export async function createFirst(
   tx: Tx,
   services: ControlServices,

@@ -7,8 +7,6 @@ import type { AccountContext, Person } from '../context.ts';
 import { listMemberships } from './sql/organizations.ts';
 import { sessionTimes } from './sql/sessions.ts';
 
-/** Helpers of the operations on accounts. */
-
 export function signedIn({ caller }: AccountContext): Person {
   if (!caller.person) throw new ApiError('token_invalid');
   return caller.person;

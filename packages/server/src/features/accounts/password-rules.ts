@@ -114,7 +114,6 @@ function fewestPieces(text: string, isPiece: (piece: string) => boolean): number
   return fewest[text.length]!;
 }
 
-/** @param own see isCommonPassword. */
 export function checkNewPassword(password: string, own: readonly string[], param = 'password'): void {
   const refuse = (message: string): never => {
     throw new ApiError('invalid_request', { param, message });

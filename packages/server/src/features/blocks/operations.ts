@@ -10,7 +10,7 @@ import { directId } from '../direct-id.ts';
 import { happened } from '../happenings.ts';
 import { isTimedPlace, listPage } from '../pages.ts';
 import { existingUser } from '../users/operations.ts';
-import { personalChangeOf } from '../users/personal.ts';
+import { personalChange } from '../users/personal.ts';
 import * as sql from './sql.ts';
 
 /** Blocks between users (blocks.md). */
@@ -52,7 +52,7 @@ async function changed(
 ): Promise<void> {
   const { env, services } = ctx;
   const blocked = told.blockedAt !== null;
-  await personalChangeOf(ctx, tx, user.no, 'block', told);
+  await personalChange(ctx, tx, user.no, 'block', told);
   await tell(services.log, tx, env.no, 'user.blocked', { users: [user.no, other.no], data: { blocked } });
   const cid = directId(env.no, user.no, other.no);
   // This comes last, so that senders wait for nothing else.

@@ -82,12 +82,7 @@ async function passBans(ctx: Context, tx: Tx, conv: LockedConversation, users: n
   if (bans.size > 0) throw restricted('A user is banned from the conversation.', Math.max(...bans.values()));
 }
 
-const viewMember = ({ userId, role, lastReadSeq, lastDeliveredSeq }: Member): Member => ({
-  userId,
-  role,
-  lastReadSeq,
-  lastDeliveredSeq,
-});
+const viewMember = ({ no: _, ...member }: Member & { no: number }): Member => member;
 
 export async function remove(ctx: Context, input: Input<'members.remove'>): Promise<void> {
   await ctx.db.tx(async (tx) => {

@@ -271,7 +271,7 @@ async function changeLevel(ctx: Context, conversationId: string, change: LevelRo
   const same = row.muted === next.muted && row.mutedUntil === next.mutedUntil && row.level === next.level;
   if (user !== undefined && !same)
     await ctx.db.tx(async (tx) => {
-      await personalChange(ctx, tx, 'level', answer);
+      await personalChange(ctx, tx, user, 'level', answer);
       // This locks the conversation, and comes last, so that senders wait for nothing else.
       await sql.setLevel(tx, ctx.env.no, row.no, user, change);
     });

@@ -10,7 +10,7 @@ import { happened } from '../happenings.ts';
 import { isTimedPlace, listPage } from '../pages.ts';
 import { moment } from '../time.ts';
 import { existingUser } from '../users/operations.ts';
-import { personalChangeOf } from '../users/personal.ts';
+import { personalChange } from '../users/personal.ts';
 import { lockUser, setSilenced } from '../users/sql.ts';
 import { lockForChange, readable, requireGroup, requireModerator } from './access.ts';
 import type { LockedAccess } from './access.ts';
@@ -82,7 +82,7 @@ async function change<R extends Restriction | null | undefined>(
     // What somebody writes into a reason must not reach people who are not in the group, and may have blocked the writer.
     const kept = member === undefined && access.actor ? { reason: null } : {};
     const told = done ? { ...done, ...kept } : lifted(id);
-    await personalChangeOf(ctx, tx, no, 'restriction', { conversationId, ...told });
+    await personalChange(ctx, tx, no, 'restriction', { conversationId, ...told });
     await tellWebhooks(ctx, tx, { no, id }, access.actor, conversationId, done);
     return done;
   });
@@ -162,7 +162,7 @@ async function told(
   user: Person,
   done: Restriction | null,
 ): Promise<void> {
-  await personalChangeOf(ctx, tx, user.no, 'restriction', {
+  await personalChange(ctx, tx, user.no, 'restriction', {
     conversationId: null,
     ...(done ?? lifted(user.id)),
   });

@@ -33,15 +33,13 @@ async function existing(ctx: Context, db: Queryable, kind: HookKind): Promise<Ho
   return row;
 }
 
-const settingsOf = ({ kind, url, timeoutMs, onFailure, edits, servers, types }: HookRow): HookSettings => ({
-  kind,
-  url,
-  timeoutMs,
-  onFailure,
-  edits,
-  servers,
-  types,
-});
+const settingsOf = ({
+  no: _no,
+  createdAt: _made,
+  updatedAt: _set,
+  failingSince: _failing,
+  ...settings
+}: HookRow): HookSettings => settings;
 
 /** Makes the hook's new current secret; only this answer ever shows it. */
 async function newSecret(ctx: Context, tx: Tx, row: HookRow): Promise<HookWithSecret> {

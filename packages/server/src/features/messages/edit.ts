@@ -19,7 +19,7 @@ import * as reader from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import type { Automaton } from '../words/automaton.ts';
 import { badWords, listsFor, rejected, reportsOn } from '../words/check.ts';
-import { concerns, conversationOf, decide, fileOf, hookFor } from './before-send.ts';
+import { concerns, conversationOf, decide, hookFor } from './before-send.ts';
 import { allowAll, checkMentions, isForAll, mentionedUsers, storedMentions } from './mentions.ts';
 import { findAnywhere, missing, readableMessage, withMessage } from './operations.ts';
 import type { LockedMessage } from './operations.ts';
@@ -195,7 +195,7 @@ async function ask(
       replyTo,
       threadId: null,
       mentions: wanted.mentions ?? row.mentions ?? [],
-      attachments: attachments.map(fileOf),
+      attachments: attachments.map(({ id, name, size, mimeType }) => ({ id, name, size, mimeType })),
       metadata: wanted.metadata ?? metadata,
     },
   };

@@ -36,7 +36,6 @@ export const findUsers = (db: Queryable, env: number, ids: readonly string[]): P
     [env, ids],
   );
 
-/** The newest conversations of a user. */
 export const newestConversations = (
   db: Queryable,
   env: number,

@@ -38,16 +38,6 @@ export interface Webhooks {
   deliver(no: number): Promise<void>;
 }
 
-export interface WebhookService extends Webhooks {
-  /** Creates a delivery, with its job, of what is in the outbox for every enabled endpoint that subscribed to it. */
-  consumer: Consumer;
-  /** Starts delivering, in processes with the role worker, once the database is ready. */
-  start(): void;
-  stop(): Promise<void>;
-  /** Closes the service's connections, which operations use too. */
-  close(): Promise<void>;
-}
-
 /** How many deliveries one process attempts at once. */
 const slots = 1_000;
 /** An attempt takes 10 s at most; the rest is for writing its result. */
@@ -71,7 +61,7 @@ export function createWebhookService(options: {
   work: WorkSignal;
   random: () => number;
   recorder: Pick<Recorder, 'add'>;
-}): WebhookService {
+}) {
   const { config, db, clock, logger, metrics } = options;
   // A separate pool, so that deliveries and requests never wait for each other.
   const workDb = new PgDb(options.connection, {
@@ -140,38 +130,43 @@ export function createWebhookService(options: {
       measure.depth.set(name, await depth(workDb, name));
   });
 
+  const consumer: Consumer = {
+    name: 'webhooks',
+    bit: consumers.webhooks.bit,
+    db: workDb,
+    /** Creates a delivery, with its job, for every enabled endpoint that subscribed to the event. */
+    take: async (tx, rows) => {
+      const made = await createDeliveries(
+        tx,
+        rows.map(({ no }) => no),
+      );
+      await enqueue(
+        tx,
+        webhookQueue,
+        made.map(({ endpoint, no }) => ({ key: endpoint, ref: no })),
+      );
+    },
+    taken: () => worker.wake(),
+  };
+
   return {
     outbound,
-    consumer: {
-      name: 'webhooks',
-      bit: consumers.webhooks.bit,
-      db: workDb,
-      take: async (tx, rows) => {
-        const made = await createDeliveries(
-          tx,
-          rows.map(({ no }) => no),
-        );
-        await enqueue(
-          tx,
-          webhookQueue,
-          made.map(({ endpoint, no }) => ({ key: endpoint, ref: no })),
-        );
-      },
-      taken: () => worker.wake(),
-    },
+    consumer,
     queued: () => options.work.raise(webhookQueue.name),
-    deliver: async (no) => {
+    deliver: async (no: number): Promise<void> => {
       const [outcome] = await deliverer.start([no]);
       if (!outcome) return;
       const result = await outcome;
       await db.tx((tx) => deliverer.record(tx, [result]));
     },
+    /** Starts delivering, in processes with the role worker, once the database is ready. */
     start: () => {
       for (const part of [worker, mails, sweeper, gauges]) part.start();
     },
     stop: async () => {
       await Promise.all([worker, mails, sweeper, gauges].map((part) => part.stop()));
     },
+    /** Closes the service's connections, which operations use too. */
     close: async () => {
       mailer.close();
       outbound.close();

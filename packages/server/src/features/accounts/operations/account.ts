@@ -17,8 +17,6 @@ import { renewSession } from './session.ts';
 import * as storedPasskeys from '../sql/passkeys.ts';
 import * as storedFactors from '../sql/second-factor.ts';
 
-/** Operations of people on their own account. */
-
 const load = (ctx: AccountContext): Promise<Account> => getAccount(ctx.db, signedIn(ctx).account.no);
 
 async function view(db: Queryable, no: number): Promise<AccountRecord> {

@@ -8,8 +8,6 @@ import { beginReset, openReset, useReset } from '../sql/resets.ts';
 import { endOtherSessions } from '../sql/sessions.ts';
 import { countUse, mailCount, ofAddress } from '../throttle.ts';
 
-/** Operations for a forgotten password. */
-
 /** The account is looked up after the answer, so the answer does not tell whether the address has one. */
 export async function forgot(
   ctx: AccountContext,

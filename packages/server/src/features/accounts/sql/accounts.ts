@@ -13,7 +13,6 @@ export interface Account {
   totpSecret: Buffer | null;
   totpSince: string | null;
   totpStep: number | null;
-  /** How many passkeys the account has. */
   passkeys: number;
 }
 

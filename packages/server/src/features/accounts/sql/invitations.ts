@@ -97,7 +97,6 @@ export async function findInvitation(db: Queryable, org: number, id: string): Pr
   return found;
 }
 
-/** The open invitation of an address. */
 export const pendingInvitation = (
   tx: Queryable,
   { clock }: AccountServices,

@@ -9,8 +9,6 @@ import type { CallRef, SendData } from '../notify.ts';
 import { author, levelColumns, memberWaits, notBlocked, pushMode } from './planning.ts';
 import type { Levelled, MessageRef } from './planning.ts';
 
-/** What is read before pushes are sent. */
-
 export interface Due {
   env: number;
   device: number;

@@ -3,11 +3,13 @@ import { deactivatedAt } from '../../sql/lookups.ts';
 import { environmentColumns } from './environments.ts';
 import type { EnvironmentRow } from './environments.ts';
 
-/** What a credential names: a key or, in an unsigned token, an environment; and a user. */
+/** What a credential names. The form of all fields has been checked: text that PostgreSQL cannot store would fail all of a batch. */
 export interface CredentialNames {
+  /** The key that signed the token, or the environment that a development token names. */
   keyId: string | null;
   envId: string | null;
-  userId: string | null;
+  /** Empty: none. */
+  userId: string;
 }
 
 export interface FoundCredential extends EnvironmentRow {

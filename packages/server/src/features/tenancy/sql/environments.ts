@@ -273,6 +273,5 @@ export async function setListening(db: Queryable, env: number, bit: number, list
   );
 }
 
-/** Whether a consumer of the log listens to the environment. */
 export const isListening = (db: Queryable, env: number, bit: number): Promise<boolean> =>
   oneValue(db, 'SELECT listeners & $2 <> 0 AS listens FROM environments WHERE no = $1', [env, bit]);
