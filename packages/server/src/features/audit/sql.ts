@@ -65,12 +65,8 @@ export function listEntries(
 }
 
 /** The number of an environment that the account may manage; without an account, of any. */
-export const manageableEnvironment = (
-  db: Queryable,
-  id: string,
-  account: number | null,
-): Promise<number | undefined> =>
-  firstValue(
+export const manageableEnvironment = (db: Queryable, id: string, account: number | null) =>
+  firstValue<number>(
     db,
     `SELECT no FROM environments e WHERE id = $1 AND ($2::int IS NULL
        OR EXISTS (SELECT 1 FROM organization_accounts m WHERE m.org = e.org AND m.account = $2))`,
@@ -78,13 +74,7 @@ export const manageableEnvironment = (
   );
 
 /** Returns false if the person's reading in this hour is noted already. */
-export const noteContentRead = (
-  tx: Queryable,
-  env: number,
-  conv: number,
-  account: number,
-  hour: Date,
-): Promise<boolean> =>
+export const noteContentRead = (tx: Queryable, env: number, conv: number, account: number, hour: Date) =>
   anyRow(
     tx,
     `INSERT INTO content_reads (env, conv, account, hour) VALUES ($1, $2, $3, $4)

@@ -22,13 +22,12 @@ export interface BlockRow extends Block {
   no: number;
 }
 
-export const findBlock = (
-  db: Queryable,
-  env: number,
-  user: number,
-  blocked: number,
-): Promise<string | undefined> =>
-  firstValue(db, 'SELECT at FROM blocks WHERE usr = $2 AND blocked = $3 AND env = $1', [env, user, blocked]);
+export const findBlock = (db: Queryable, env: number, user: number, blocked: number) =>
+  firstValue<string>(db, 'SELECT at FROM blocks WHERE usr = $2 AND blocked = $3 AND env = $1', [
+    env,
+    user,
+    blocked,
+  ]);
 
 /** Returns null if the user already blocks as many as it may. */
 export async function insertBlock(

@@ -47,13 +47,8 @@ export interface SeenConversation extends ConversationRow {
 }
 
 /** The conversation, with the role of one user in it, and which messages the user is pushed (null if it is not a member). */
-export const findConversation = (
-  db: Queryable,
-  env: number,
-  id: string,
-  user: number | null,
-): Promise<SeenConversation | undefined> =>
-  firstRow(
+export const findConversation = (db: Queryable, env: number, id: string, user: number | null) =>
+  firstRow<SeenConversation>(
     db,
     `SELECT c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
        c.deleted_at AS "deletedAt", c.flags, m.role, m.muted, m.muted_until AS "mutedUntil", m.level
@@ -62,11 +57,7 @@ export const findConversation = (
     [env, id, user],
   );
 
-export const listMembers = (
-  db: Queryable,
-  env: number,
-  conv: number,
-): Promise<(MemberView & { no: number })[]> =>
+export const listMembers = (db: Queryable, env: number, conv: number) =>
   db.query<MemberView & { no: number }>(
     `SELECT u.no, u.id AS "userId", m.role FROM members m JOIN users u ON u.env = m.env AND u.no = m.usr
      WHERE m.env = $1 AND m.conv = $2 ORDER BY u.id`,

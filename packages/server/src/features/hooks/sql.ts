@@ -62,13 +62,8 @@ export const markWell = (tx: Tx, env: number, hook: number): Promise<boolean> =>
 /** How many rows of the request log are looked through. */
 const looked = 20_000;
 
-export const hookStats = (
-  db: Queryable,
-  env: number,
-  operation: string,
-  since: string,
-): Promise<Omit<HookStats, 'since'>> =>
-  oneRow(
+export const hookStats = (db: Queryable, env: number, operation: string, since: string) =>
+  oneRow<Omit<HookStats, 'since'>>(
     db,
     `SELECT count(*) AS calls, count(*) FILTER (WHERE failed) AS failures,
        count(*) FILTER (WHERE NOT failed AND code IS NULL) AS allowed,

@@ -65,17 +65,12 @@ export const listDevices = (db: Queryable, env: number, user: number): Promise<D
   );
 
 /** Removes the device and returns its provider; undefined if there was none. */
-export const dropDeviceByNo = (
-  db: Queryable,
-  env: number,
-  user: number,
-  no: number,
-): Promise<PushProviderName | undefined> =>
-  firstValue(db, 'DELETE FROM push_devices WHERE env = $1 AND usr = $2 AND no = $3 RETURNING provider', [
-    env,
-    user,
-    no,
-  ]);
+export const dropDeviceByNo = (db: Queryable, env: number, user: number, no: number) =>
+  firstValue<PushProviderName>(
+    db,
+    'DELETE FROM push_devices WHERE env = $1 AND usr = $2 AND no = $3 RETURNING provider',
+    [env, user, no],
+  );
 
 export interface Attempt {
   env: number;

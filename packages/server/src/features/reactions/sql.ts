@@ -181,14 +181,8 @@ export interface ColdPlaces {
 }
 
 /** Those of the messages from which `eraseReactions` takes next that only the customer's database has; none if there are none. */
-export const coldOfErased = (
-  db: Queryable,
-  env: number,
-  conv: number,
-  user: number,
-  most: number,
-): Promise<ColdPlaces | undefined> =>
-  firstRow(
+export const coldOfErased = (db: Queryable, env: number, conv: number, user: number, most: number) =>
+  firstRow<ColdPlaces>(
     db,
     `SELECT e.id AS "environmentId", c.id AS "conversationId", array_agg(m.seq ORDER BY m.seq) AS seqs FROM (
        SELECT DISTINCT message FROM reactions WHERE conv = $2 AND usr = $3 AND env = $1 ORDER BY 1 LIMIT $4
@@ -198,13 +192,8 @@ export const coldOfErased = (
   );
 
 /** Removes an erased user's reactions to some messages of the conversation. Returns to how many there were. */
-export const eraseReactions = (
-  db: Queryable,
-  env: number,
-  conv: number,
-  user: number,
-  most: number,
-): Promise<number> => oneValue(db, 'SELECT erase_reactions($1, $2, $3, $4) AS n', [env, conv, user, most]);
+export const eraseReactions = (db: Queryable, env: number, conv: number, user: number, most: number) =>
+  oneValue<number>(db, 'SELECT erase_reactions($1, $2, $3, $4) AS n', [env, conv, user, most]);
 
 /** Messages of one conversation whose events are due. */
 export interface DueMessages {

@@ -62,16 +62,12 @@ export const conversationId = (db: Queryable, env: number, conv: number): Promis
   firstValue(db, 'SELECT id FROM conversations WHERE no = $2 AND env = $1', [env, conv]);
 
 /** The open report of this reporter about the target. */
-export const ownReport = (
-  tx: Tx,
-  env: number,
-  target: Target,
-  reporter: number,
-): Promise<string | undefined> =>
-  firstValue(tx, `SELECT id FROM reports WHERE ${ofTarget} AND reporter = $5 AND status = 'open' LIMIT 1`, [
-    ...place(env, target),
-    reporter,
-  ]);
+export const ownReport = (tx: Tx, env: number, target: Target, reporter: number) =>
+  firstValue<string>(
+    tx,
+    `SELECT id FROM reports WHERE ${ofTarget} AND reporter = $5 AND status = 'open' LIMIT 1`,
+    [...place(env, target), reporter],
+  );
 
 /** Whether a word list reported this version of the message, at any time. */
 export const listReported = (tx: Tx, env: number, target: Target, version: number): Promise<boolean> =>
@@ -136,13 +132,8 @@ export interface Decision {
 }
 
 /** Closes the open reports with this head. */
-export const closeCase = (
-  tx: Tx,
-  env: number,
-  head: string,
-  { status, actions, note, by }: Decision,
-): Promise<{ reports: number; at: string | null }> =>
-  oneRow(
+export const closeCase = (tx: Tx, env: number, head: string, { status, actions, note, by }: Decision) =>
+  oneRow<{ reports: number; at: string | null }>(
     tx,
     `WITH closed AS (
        UPDATE reports SET status = $3, actions = $4, resolution = $5, resolver = $6, resolved_at = clock_timestamp()

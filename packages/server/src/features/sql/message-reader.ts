@@ -96,10 +96,7 @@ export const findMessage = (db: Queryable, env: number, id: string): Promise<Mes
   firstRow(db, `SELECT ${columns} FROM ${source} WHERE m.env = $1 AND m.id = $2 AND NOT m.hard`, [env, id]);
 
 /** The messages with these ids that exist, without hard-deleted ones. */
-export const messagesById = (
-  db: Queryable,
-  messages: readonly { env: number; id: string }[],
-): Promise<(MessageRow & { env: number })[]> =>
+export const messagesById = (db: Queryable, messages: readonly { env: number; id: string }[]) =>
   db.query<MessageRow & { env: number }>(
     `SELECT m.env, ${columns} FROM unnest($1::int[], $2::text[]) w(env, id)
      CROSS JOIN LATERAL (SELECT * FROM messages WHERE env = w.env AND id = w.id AND NOT hard LIMIT 1) m ${joined}`,
@@ -128,11 +125,7 @@ export const messagesAt = (
       );
 
 /** The same with those that moved to the customer's database, and without deleted ones. */
-export const liveAt = (
-  db: Queryable,
-  env: number,
-  places: readonly Omit<MessagePlace, 'env'>[],
-): Promise<(MessageRow | ColdRow)[]> =>
+export const liveAt = (db: Queryable, env: number, places: readonly Omit<MessagePlace, 'env'>[]) =>
   db.query<MessageRow | ColdRow>(
     `SELECT ${columns} FROM unnest($2::bigint[], $3::bigint[]) p(conv, seq)
      CROSS JOIN LATERAL (
@@ -171,12 +164,7 @@ export const messagesAfter = (
   );
 
 /** Those of the messages that exist, in any order, cold ones too. Hard-deleted ones are left out. */
-export const messagesOf = (
-  db: Queryable,
-  env: number,
-  conv: number,
-  seqs: readonly number[],
-): Promise<(MessageRow | ColdRow)[]> =>
+export const messagesOf = (db: Queryable, env: number, conv: number, seqs: readonly number[]) =>
   db.query<MessageRow | ColdRow>(
     `SELECT ${columns} FROM ${source} WHERE m.env = $1 AND m.conv = $2 AND m.seq = ANY($3) AND NOT m.hard`,
     [env, conv, seqs],
@@ -201,12 +189,8 @@ export const messagesFrom = (
  * The row of a message that left this store, found by its place. Undefined if the message is here, was hard-deleted,
  * or never existed.
  */
-export const coldAt = (
-  db: Queryable,
-  env: number,
-  place: { conversationId: string; seq: number },
-): Promise<ColdRow | undefined> =>
-  firstRow(
+export const coldAt = (db: Queryable, env: number, place: { conversationId: string; seq: number }) =>
+  firstRow<ColdRow>(
     db,
     `SELECT ${columns} FROM conversations x JOIN messages m ON m.env = x.env AND m.conv = x.no AND m.seq = $3 ${joined}
      WHERE x.env = $1 AND x.id = $2 AND m.id IS NULL AND NOT m.hard`,
@@ -214,13 +198,7 @@ export const coldAt = (
   );
 
 /** All messages with after < seq <= upTo, oldest first. Hard-deleted ones are included, as stubs. */
-export const messagesBetween = (
-  db: Queryable,
-  env: number,
-  conv: number,
-  after: number,
-  upTo: number,
-): Promise<MessageRow[]> =>
+export const messagesBetween = (db: Queryable, env: number, conv: number, after: number, upTo: number) =>
   db.query<MessageRow>(
     `SELECT ${columns} FROM ${source}
      WHERE m.env = $1 AND m.conv = $2 AND m.seq > $3 AND m.seq <= $4 AND m.id IS NOT NULL ORDER BY m.seq`,

@@ -36,13 +36,8 @@ export const findUsers = (db: Queryable, env: number, ids: readonly string[]): P
     [env, ids],
   );
 
-export const newestConversations = (
-  db: Queryable,
-  env: number,
-  user: number,
-  limit: number,
-): Promise<{ cid: string }[]> =>
-  db.query(
+export const newestConversations = (db: Queryable, env: number, user: number, limit: number) =>
+  db.query<{ cid: string }>(
     `SELECT c.id AS cid FROM (
        SELECT conv FROM members WHERE usr = $2 AND env + 0 = $1 ORDER BY last_activity_step DESC LIMIT $3
      ) m CROSS JOIN LATERAL (
@@ -52,13 +47,7 @@ export const newestConversations = (
   );
 
 /** @param prefix what ids must begin with; '' matches every id. */
-export const listUsers = (
-  db: Queryable,
-  env: number,
-  after: string,
-  limit: number,
-  prefix = '',
-): Promise<UserRow[]> =>
+export const listUsers = (db: Queryable, env: number, after: string, limit: number, prefix = '') =>
   db.query<UserRow>(
     `SELECT ${columns} FROM users WHERE env = $1 AND id > $2 AND id >= $4 AND id < $5 AND erased_at IS NULL ORDER BY id LIMIT $3`,
     [env, after, limit, prefix, endOf(prefix)],
@@ -263,10 +252,8 @@ export const endErasure = (db: Queryable, env: number, user: number): Promise<un
   db.query('UPDATE users SET erasing = NULL WHERE env = $1 AND no = $2', [env, user]);
 
 /** Erasures that a crash cut off. */
-export const unfinishedErasures = (
-  db: Queryable,
-): Promise<{ env: number; no: number; id: string; erasing: ErasureMode }[]> =>
-  db.query(
+export const unfinishedErasures = (db: Queryable) =>
+  db.query<{ env: number; no: number; id: string; erasing: ErasureMode }>(
     `SELECT env, no, id, erasing FROM users WHERE erasing IS NOT NULL AND erased_at < now() - interval '1 minute' ORDER BY env, no LIMIT 100`,
   );
 
@@ -279,11 +266,8 @@ export const nextPersonalRev = (tx: Queryable, env: number, user: number): Promi
   );
 
 /** Stores when users were last online; returns those that were not erased. */
-export const setLastSeen = (
-  db: Queryable,
-  seen: readonly { env: number; user: number; at: string }[],
-): Promise<{ no: number; userId: string; lastSeenAt: string }[]> =>
-  db.query(
+export const setLastSeen = (db: Queryable, seen: readonly { env: number; user: number; at: string }[]) =>
+  db.query<{ no: number; userId: string; lastSeenAt: string }>(
     `UPDATE users u SET last_seen_at = w.at FROM unnest($1::int[], $2::bigint[], $3::timestamptz[]) AS w(env, no, at)
      WHERE u.no = w.no AND u.env = w.env AND u.erased_at IS NULL
      RETURNING u.no, u.id AS "userId", u.last_seen_at AS "lastSeenAt"`,

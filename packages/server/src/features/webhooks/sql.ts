@@ -51,12 +51,7 @@ export const insertEndpoint = (
     [env, row.id, row.url, row.events, row.description],
   );
 
-export const listEndpoints = (
-  db: Queryable,
-  env: number,
-  after: string,
-  limit: number,
-): Promise<EndpointRow[]> =>
+export const listEndpoints = (db: Queryable, env: number, after: string, limit: number) =>
   db.query<EndpointRow>(
     `SELECT ${endpointColumns} FROM webhook_endpoints WHERE env = $1 AND id > $2 ORDER BY id LIMIT $3`,
     [env, after, limit],
@@ -94,12 +89,7 @@ const deliveryColumns = `no, id, event_id AS "eventId", type AS "eventType", sta
 export const viewDelivery = ({ no: _, ...view }: DeliveryRow): WebhookDelivery => view;
 
 /** Deliveries, newest first: their ids begin with their time. */
-export const listDeliveries = (
-  db: Queryable,
-  endpoint: number,
-  before: string | null,
-  limit: number,
-): Promise<DeliveryRow[]> =>
+export const listDeliveries = (db: Queryable, endpoint: number, before: string | null, limit: number) =>
   db.query<DeliveryRow>(
     `SELECT ${deliveryColumns} FROM webhook_deliveries
      WHERE endpoint = $1 AND ($2::text IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`,
@@ -135,14 +125,8 @@ export const copyDeliveries = (db: Queryable, numbers: readonly number[]): Promi
   );
 
 /** The latest deliveries of events that failed for good since then, oldest first. Delivery ids begin with their time. */
-export const failedSince = (
-  db: Queryable,
-  env: number,
-  endpoint: number,
-  since: string,
-  limit: number,
-): Promise<number[]> =>
-  column(
+export const failedSince = (db: Queryable, env: number, endpoint: number, since: string, limit: number) =>
+  column<number>(
     db,
     `SELECT d.no FROM webhook_deliveries d
      WHERE d.env = $1 AND d.endpoint = $2 AND d.id >= 'whd_' || ulid_time($3::timestamptz - interval '1 minute')

@@ -46,12 +46,7 @@ export async function findList(db: Queryable, env: number, name: string): Promis
 export const allLists = async (db: Queryable, env: number): Promise<WordList[]> =>
   (await db.query<Row>(`SELECT ${columns} FROM word_lists WHERE env = $1 ORDER BY name`, [env])).map(view);
 
-export const listSummaries = (
-  db: Queryable,
-  env: number,
-  after: string,
-  limit: number,
-): Promise<WordListSummary[]> =>
+export const listSummaries = (db: Queryable, env: number, after: string, limit: number) =>
   db.query<WordListSummary>(
     `SELECT name, action, conversations, json_array_length(entries::json) AS entries, updated_at AS "updatedAt"
      FROM word_lists WHERE env = $1 AND name > $2 ORDER BY name LIMIT $3`,

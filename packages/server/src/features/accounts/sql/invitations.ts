@@ -78,11 +78,7 @@ export async function invite(
   return { invitation: invitation!, token };
 }
 
-export const listInvitations = (
-  db: Queryable,
-  { clock }: AccountServices,
-  org: number,
-): Promise<Invitation[]> =>
+export const listInvitations = (db: Queryable, { clock }: AccountServices, org: number) =>
   db.query<Invitation>(
     `SELECT ${columns} FROM invitations i WHERE org = $1 AND expires_at > $2 ORDER BY created_at DESC, id LIMIT ${maxPending}`,
     [org, new Date(clock.now())],
@@ -97,17 +93,12 @@ export async function findInvitation(db: Queryable, org: number, id: string): Pr
   return found;
 }
 
-export const pendingInvitation = (
-  tx: Queryable,
-  { clock }: AccountServices,
-  org: number,
-  email: string,
-): Promise<Invitation | undefined> =>
-  firstRow(tx, `SELECT ${columns} FROM invitations i WHERE org = $1 AND email = $2 AND expires_at > $3`, [
-    org,
-    normalEmail(email),
-    new Date(clock.now()),
-  ]);
+export const pendingInvitation = (tx: Queryable, { clock }: AccountServices, org: number, email: string) =>
+  firstRow<Invitation>(
+    tx,
+    `SELECT ${columns} FROM invitations i WHERE org = $1 AND email = $2 AND expires_at > $3`,
+    [org, normalEmail(email), new Date(clock.now())],
+  );
 
 export async function withdrawInvitation(tx: Queryable, org: number, id: string): Promise<void> {
   await tx.query('DELETE FROM invitations WHERE org = $1 AND id = $2', [org, id]);

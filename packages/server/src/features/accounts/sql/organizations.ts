@@ -56,11 +56,8 @@ export async function environmentOfAccount(
   return row && { env: viewEnvironment(row), role: row.role };
 }
 
-export const listMemberships = (
-  db: Queryable,
-  account: number,
-): Promise<(Organization & { role: AccountRole })[]> =>
-  db.query(
+export const listMemberships = (db: Queryable, account: number) =>
+  db.query<Organization & { role: AccountRole }>(
     `SELECT ${columns}, m.role FROM organization_accounts m JOIN organizations o ON o.no = m.org
      WHERE m.account = $1 ORDER BY o.no LIMIT ${maxOrganizations}`,
     [account],
@@ -176,11 +173,8 @@ export async function endOrganization(tx: Tx, org: number): Promise<void> {
 }
 
 /** The addresses of the owners of an environment's organization; the oldest accounts, if there are many. */
-export const ownersOf = (
-  db: Queryable,
-  env: number,
-): Promise<{ email: string; env: string; org: number }[]> =>
-  db.query(
+export const ownersOf = (db: Queryable, env: number) =>
+  db.query<{ email: string; env: string; org: number }>(
     `SELECT a.email, e.id AS env, e.org FROM environments e JOIN organization_accounts o ON o.org = e.org AND o.role = 'owner'
      JOIN accounts a ON a.no = o.account WHERE e.no = $1 ORDER BY a.no LIMIT 20`,
     [env],

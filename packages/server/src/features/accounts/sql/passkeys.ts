@@ -53,11 +53,8 @@ export const insertPasskey = (
   );
 
 /** The passkey of this credential, with the id of its account as `owner`. */
-export const findPasskey = (
-  tx: Queryable,
-  credential: Buffer,
-): Promise<(StoredPasskey & { owner: string }) | undefined> =>
-  firstRow(
+export const findPasskey = (tx: Queryable, credential: Buffer) =>
+  firstRow<StoredPasskey & { owner: string }>(
     tx,
     `SELECT ${columns}, (SELECT a.id FROM accounts a WHERE a.no = account) AS owner FROM passkeys WHERE credential = $1`,
     [credential],

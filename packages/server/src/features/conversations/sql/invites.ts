@@ -45,13 +45,8 @@ export async function deleteInvite(tx: Tx, env: number, conv: number, id: string
 }
 
 /** The group that a link leads to. One look-up, whatever is wrong with the link. */
-export const invitedTo = (
-  db: Queryable,
-  env: number,
-  token: Buffer,
-  user: number | null = null,
-): Promise<(ConversationRow & { memberCount: number }) | undefined> =>
-  firstRow(
+export const invitedTo = (db: Queryable, env: number, token: Buffer, user: number | null = null) =>
+  firstRow<ConversationRow & { memberCount: number }>(
     db,
     `SELECT c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
        c.deleted_at AS "deletedAt", (SELECT count(*) FROM members m WHERE m.env = c.env AND m.conv = c.no) AS "memberCount"

@@ -56,12 +56,7 @@ const later = 'l.members <= $2 AND (l.members < $2 OR (l.name, l.conv) > ($3, $4
 const order = 'ORDER BY l.members DESC, l.name, l.conv LIMIT $5';
 const first: ListedPlace = [2 ** 31 - 1, '', 0];
 
-export const listed = (
-  db: Queryable,
-  env: number,
-  after: ListedPlace | null,
-  limit: number,
-): Promise<ListedRow[]> =>
+export const listed = (db: Queryable, env: number, after: ListedPlace | null, limit: number) =>
   db.query<ListedRow>(
     `SELECT ${columns} FROM listed_groups l CROSS JOIN ${conversationOf('l.env', 'l.conv')} c
      WHERE l.env = $1 AND ${later} ${order}`,

@@ -5,24 +5,13 @@ import { column, oneValue } from '../../../platform/postgres/rows.ts';
 const view = `u.id AS "userId", m.role, m.last_read_seq AS "lastReadSeq", m.last_delivered_seq AS "lastDeliveredSeq"`;
 const join = 'members m JOIN users u ON u.env = m.env AND u.no = m.usr';
 
-export const listMembers = (
-  db: Queryable,
-  env: number,
-  conv: number,
-  after: string,
-  limit: number,
-): Promise<Member[]> =>
+export const listMembers = (db: Queryable, env: number, conv: number, after: string, limit: number) =>
   db.query<Member>(
     `SELECT ${view} FROM ${join} WHERE m.env = $1 AND m.conv = $2 AND u.id > $3 ORDER BY u.id LIMIT $4`,
     [env, conv, after, limit],
   );
 
-export const findMembers = (
-  db: Queryable,
-  env: number,
-  conv: number,
-  users: number[],
-): Promise<(Member & { no: number })[]> =>
+export const findMembers = (db: Queryable, env: number, conv: number, users: number[]) =>
   db.query<Member & { no: number }>(
     `SELECT u.no, ${view} FROM ${join} WHERE m.env = $1 AND m.conv = $2 AND m.usr = ANY($3) ORDER BY u.id`,
     [env, conv, users],

@@ -38,10 +38,7 @@ export const author =
   '(SELECT x.sender FROM messages x WHERE x.conv = u.conv AND x.seq = u.seq AND x.env = u.env)';
 
 /** The messages among these rows of the outbox that somebody may be pushed. */
-export const messagesToPush = (
-  tx: Queryable,
-  rows: readonly number[],
-): Promise<({ env: number } & MessageRef)[]> =>
+export const messagesToPush = (tx: Queryable, rows: readonly number[]) =>
   tx.query<{ env: number } & MessageRef>(
     `SELECT o.env, o.conv, o.seq FROM outbox o JOIN environments e ON e.no = o.env AND e.status = 'active'
      WHERE o.no = ANY($1) AND CASE ${pushMode}
@@ -64,10 +61,7 @@ interface WaitingMember extends Levelled {
 }
 
 /** The members who may wait for the message of each place, and how they are pushed to; `job` is the index of the place. */
-export const waitingMembers = (
-  db: Queryable,
-  places: readonly ({ env: number } & MessageRef)[],
-): Promise<WaitingMember[]> =>
+export const waitingMembers = (db: Queryable, places: readonly ({ env: number } & MessageRef)[]) =>
   db.query<WaitingMember>(
     `SELECT u.ord::int - 1 AS job, u.env, ${pushMode} AS mode, m.usr, ${levelColumns}
        FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, conv, seq, ord)

@@ -71,10 +71,7 @@ export const sentOrUnderWay = (db: Queryable, asked: readonly Sending[]): Promis
   );
 
 /** The calls that still ring, or were missed; `i` is the index in `asked`. */
-export const ringingCalls = (
-  db: Queryable,
-  asked: readonly ({ env: number; usr: number } & CallRef)[],
-): Promise<(PushedCall & { i: number })[]> =>
+export const ringingCalls = (db: Queryable, asked: readonly ({ env: number; usr: number } & CallRef)[]) =>
   db.query<PushedCall & { i: number }>(
     `SELECT u.ord::int - 1 AS i, k.id AS "callId", k.kind, c.id AS "conversationId", c.type AS "conversationType",
        c.name AS "conversationName", r.id AS "callerId", r.name AS "callerName"
@@ -99,10 +96,7 @@ interface StillWaiting extends Levelled {
 }
 
 /** The users who may still wait for a message, with its conversation; `i` is the index in `asked`. */
-export const stillWaiting = (
-  db: Queryable,
-  asked: readonly ({ env: number; usr: number } & MessageRef)[],
-): Promise<StillWaiting[]> =>
+export const stillWaiting = (db: Queryable, asked: readonly ({ env: number; usr: number } & MessageRef)[]) =>
   db.query<StillWaiting>(
     `SELECT u.ord::int - 1 AS i, c.type, c.name, ${levelColumns}
        FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY u(env, usr, conv, seq, ord)

@@ -43,11 +43,12 @@ export interface Question {
   others: readonly number[];
 }
 
-export const askNewest = (
-  db: Queryable,
-  pairs: readonly { env: number; user: number; other: number }[],
-): Promise<(boolean | null)[]> =>
-  column(db, newestSql, [pairs.map((p) => p.env), pairs.map((p) => p.user), pairs.map((p) => p.other)]);
+export const askNewest = (db: Queryable, pairs: readonly { env: number; user: number; other: number }[]) =>
+  column<boolean | null>(db, newestSql, [
+    pairs.map((p) => p.env),
+    pairs.map((p) => p.user),
+    pairs.map((p) => p.other),
+  ]);
 
 export const compareAll = (db: Queryable, { env, user, others }: Question): Promise<number[]> =>
   column(db, allSql, [env, user, others]);

@@ -5,10 +5,7 @@ import type { Renderable } from '../render.ts';
 /** Deliveries as they are made, attempted and ended. */
 
 /** Creates a delivery of each of these rows of the outbox for every enabled endpoint that subscribed to it. */
-export const createDeliveries = (
-  tx: Queryable,
-  rows: readonly number[],
-): Promise<{ no: number; endpoint: number }[]> =>
+export const createDeliveries = (tx: Queryable, rows: readonly number[]) =>
   tx.query<{ no: number; endpoint: number }>(
     `INSERT INTO webhook_deliveries (id, env, endpoint, event_id, type, conv, seq, message, users, actor, data, sealed,
        event_at, created_at, next_at)

@@ -26,13 +26,8 @@ export const failingEndpoints = (db: Queryable): Promise<{ no: number; env: numb
   );
 
 /** Returns undefined if the endpoint was not enabled. */
-export const markDisabled = (
-  tx: Queryable,
-  env: number,
-  endpoint: number,
-  reason: string,
-): Promise<{ id: string; url: string } | undefined> =>
-  firstRow(
+export const markDisabled = (tx: Queryable, env: number, endpoint: number, reason: string) =>
+  firstRow<{ id: string; url: string }>(
     tx,
     `UPDATE webhook_endpoints SET status = 'disabled', disabled_at = now(), disabled_reason = $3
      WHERE no = $1 AND env = $2 AND status = 'enabled' RETURNING id, url`,
