@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Config } from '../../config.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import {
   createVault,
@@ -25,12 +26,7 @@ export interface KeyRecord {
   mac: Uint8Array;
 }
 
-export interface KeySettings {
-  masterKey: string | undefined;
-  masterKeyPrevious: string | undefined;
-  masterKeyNext: string | undefined;
-  dataDir: string;
-}
+type KeySettings = Pick<Config, 'masterKey' | 'masterKeyPrevious' | 'masterKeyNext' | 'dataDir'>;
 
 export interface OpenedStore {
   keys: MasterKeys;

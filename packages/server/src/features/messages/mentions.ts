@@ -6,7 +6,7 @@ import { requireAllowed } from '../conversations/rules.ts';
 import type { LockedAccess } from '../conversations/access.ts';
 import { requireFeature } from '../enabled.ts';
 import type { StoredMention } from '../extras.ts';
-import { numbersOfAll } from '../users/sql.ts';
+import { userNumbers } from '../users/sql.ts';
 
 /** What is checked of `mentions` before they are stored (mentions.md). */
 
@@ -69,7 +69,8 @@ export async function storedMentions(
   mentions: readonly NewMention[],
 ): Promise<StoredMention[]> {
   const ids = mentions.flatMap(({ userId }) => userId ?? []);
-  const numbers = ids.length === 0 ? new Map<string, number>() : await numbersOfAll(db, env, ids);
+  // A message may name erased users as it did before.
+  const numbers = ids.length === 0 ? new Map<string, number>() : await userNumbers(db, env, ids, true);
   return mentions.map(({ type, userId, offset, length }, i): StoredMention => {
     const who = type === 'user' ? numbers.get(userId!) : type;
     if (who === undefined) throw invalid(`mentions[${i}].userId`, 'There is no such user.');

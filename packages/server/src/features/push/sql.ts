@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PushDevice } from '@parley/protocol';
 import { consumers } from '../../log/sql/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { anyRow, firstRow, firstValue } from '../../platform/postgres/rows.ts';
+import { anyRow, arraysOf, firstRow, firstValue } from '../../platform/postgres/rows.ts';
 import type { PushProviderName } from '../../platform/push/port.ts';
 
 const hash = (token: string): Buffer => createHash('sha256').update(token).digest();
@@ -92,13 +92,7 @@ export async function noteAttempts(db: Queryable, attempts: readonly Attempt[]):
      SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[],
        $9::timestamptz[])`,
     [
-      attempts.map((a) => a.env),
-      attempts.map((a) => a.conv),
-      attempts.map((a) => a.seq),
-      attempts.map((a) => a.usr),
-      attempts.map((a) => a.device),
-      attempts.map((a) => a.provider),
-      attempts.map((a) => a.result),
+      ...arraysOf(attempts, 'env', 'conv', 'seq', 'usr', 'device', 'provider', 'result'),
       attempts.map((a) => a.reason?.slice(0, 200) ?? null),
       attempts.map((a) => new Date(a.at).toISOString()),
     ],
@@ -121,7 +115,7 @@ export async function dropDead(db: Queryable, devices: readonly DeviceRef[]): Pr
   await db.query(
     `DELETE FROM push_devices d USING unnest($1::int[], $2::bigint[], $3::timestamptz[]) u(env, no, at)
      WHERE d.env = u.env AND d.no = u.no AND d.registered_at = u.at`,
-    [devices.map((d) => d.env), devices.map((d) => d.no), devices.map((d) => d.registeredAt)],
+    arraysOf(devices, 'env', 'no', 'registeredAt'),
   );
 }
 

@@ -6,7 +6,7 @@ import type { Blocked } from '../../log/lanes.ts';
 import { refusal } from '../../log/refusals.ts';
 import { flags } from '../sql/flags.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { anyRow, firstRow, oneValue } from '../../platform/postgres/rows.ts';
+import { anyRow, arraysOf, firstRow, oneValue } from '../../platform/postgres/rows.ts';
 
 /** How reactions are kept: sql/set_reactions.sql.ts has the functions. */
 
@@ -67,17 +67,7 @@ export async function setReactions(
 ): Promise<(ReactionSet | Error | Blocked)[]> {
   const rows = await db.query<Answer>(
     'SELECT ord, status, changed, revision, total, counts, own FROM set_reactions($1, $2, $3, $4, $5, $6, $7, $8, $9)',
-    [
-      items.map((i) => i.env),
-      items.map((i) => i.conv),
-      items.map((i) => i.message),
-      items.map((i) => i.user),
-      items.map((i) => i.own),
-      items.map((i) => i.emoji),
-      items.map((i) => i.on),
-      items.map((i) => i.replace),
-      waitMs,
-    ],
+    [...arraysOf(items, 'env', 'conv', 'message', 'user', 'own', 'emoji', 'on', 'replace'), waitMs],
   );
   const answers = new Array<ReactionSet | Error | Blocked>(items.length);
   for (const { ord, status, changed, ...reactions } of rows)
@@ -266,7 +256,7 @@ export async function markTold(
   await tx.query(
     `UPDATE message_reactions r SET waiting = false, changes = NULL, due_at = clock_timestamp() + t.ms * interval '1 millisecond'
      FROM unnest($3::bigint[], $4::int[]) t(message, ms) WHERE r.conv = $2 AND r.message = t.message AND r.env = $1`,
-    [env, conv, told.map((t) => t.message), told.map((t) => t.windowMs)],
+    [env, conv, ...arraysOf(told, 'message', 'windowMs')],
   );
 }
 

@@ -17,8 +17,7 @@ import type { Located } from '../messages/operations.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { coldAt } from '../sql/message-reader.ts';
 import { moment } from '../time.ts';
-import { deactivate } from '../users/operations.ts';
-import { sharesConversation } from '../users/sharing.ts';
+import { deactivate, visibleUser } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import { file, targetData } from './file.ts';
 import type { Filing } from './file.ts';
@@ -65,19 +64,9 @@ async function seen(
     const { no } = await readable(ctx, ctx.db, conversationId);
     return { target: { ...none, kind: 'conversation', target: no }, said: null, conversationId };
   }
-  const no = await seenUser(ctx, userId!);
+  if (ctx.caller.user?.id === userId) throw invalid('userId', 'Nobody can report themselves.');
+  const { no } = await visibleUser(ctx, userId!);
   return { target: { ...none, kind: 'user', target: no, user: no }, said: null, conversationId: null };
-}
-
-/** A client gets the same answer for an unknown user and for a stranger (users#visibility). */
-async function seenUser(ctx: Context, userId: string): Promise<number> {
-  const me = ctx.caller.user;
-  if (me?.id === userId) throw invalid('userId', 'Nobody can report themselves.');
-  const row = await findUser(ctx.db, ctx.env.no, userId);
-  if (me && (!row || !(await sharesConversation(ctx.db, ctx.env.no, me.no, row.no))))
-    throw new ApiError('forbidden');
-  if (!row) throw notFound('User');
-  return row.no;
 }
 
 const viewTarget = (row: Case): ReportCase['target'] => ({

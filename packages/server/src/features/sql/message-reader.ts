@@ -1,6 +1,6 @@
 import type { Attachment, Mention, Message, MessageOrTombstone, Tombstone } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { firstRow } from '../../platform/postgres/rows.ts';
+import { arraysOf, firstRow } from '../../platform/postgres/rows.ts';
 import { parseExtras } from '../extras.ts';
 import { parseMetadata } from '../metadata.ts';
 
@@ -100,7 +100,7 @@ export const messagesById = (db: Queryable, messages: readonly { env: number; id
   db.query<MessageRow & { env: number }>(
     `SELECT m.env, ${columns} FROM unnest($1::int[], $2::text[]) w(env, id)
      CROSS JOIN LATERAL (SELECT * FROM messages WHERE env = w.env AND id = w.id AND NOT hard LIMIT 1) m ${joined}`,
-    [messages.map((m) => m.env), messages.map((m) => m.id)],
+    arraysOf(messages, 'env', 'id'),
   );
 
 export interface MessagePlace {
@@ -121,7 +121,7 @@ export const messagesAt = (
          CROSS JOIN LATERAL (
            SELECT * FROM messages WHERE env = p.env AND conv = p.conv AND seq = p.seq AND id IS NOT NULL LIMIT 1
          ) m ${joined}`,
-        [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq)],
+        arraysOf(places, 'env', 'conv', 'seq'),
       );
 
 /** The same with those that moved to the customer's database, and without deleted ones. */
@@ -131,7 +131,7 @@ export const liveAt = (db: Queryable, env: number, places: readonly Omit<Message
      CROSS JOIN LATERAL (
        SELECT * FROM messages WHERE env = $1 AND conv = p.conv AND seq = p.seq AND deleted_at IS NULL AND NOT hard LIMIT 1
      ) m ${joined}`,
-    [env, places.map((p) => p.conv), places.map((p) => p.seq)],
+    [env, ...arraysOf(places, 'conv', 'seq')],
   );
 
 /** The messages below `before` and above `after`, newest first, without hard-deleted ones. */

@@ -1,7 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { SyncResult } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { oneRow } from '../../platform/postgres/rows.ts';
+import { arraysOf, oneRow } from '../../platform/postgres/rows.ts';
 import { mentionUnreadCount, unreadCount } from '../../log/unread/sql/counters.ts';
 import { conversationOf, memberOf, membershipsOf } from '../sql/lookups.ts';
 
@@ -93,8 +93,7 @@ export async function ask(
   const answers = questions.map((): Item[] => []);
   if (questions.length === 0) return answers;
   const rows = await db.query<{ ord: number } & Item>(statements[what], [
-    questions.map((q) => q.env),
-    questions.map((q) => q.user),
+    ...arraysOf(questions, 'env', 'user'),
     questions.map((q) => Math.min(q.cursor?.since ?? 0, now) - limits.syncOverlapMs),
   ]);
   for (const { ord, mentionUnreadCount, ...item } of rows)

@@ -59,17 +59,20 @@ export async function lookup(ctx: Context, input: Input<'users.lookup'>): Promis
   return { data: rows.filter((row) => row.no === me || shared.has(row.no)).map(sql.viewUser) };
 }
 
-export async function get(ctx: Context, input: Input<'users.get'>): Promise<Output<'users.get'>> {
-  const row = await sql.findUser(ctx.db, ctx.env.no, input.userId);
-  if (ctx.caller.user) {
-    const me = ctx.caller.user;
-    // A client gets the same answer for an unknown user and for a stranger, so it cannot find out which ids exist
-    // (users#visibility).
-    if (!row || (row.no !== me.no && !(await sharesConversation(ctx.db, ctx.env.no, me.no, row.no))))
-      throw new ApiError('forbidden');
-  }
+export const get = async (ctx: Context, input: Input<'users.get'>): Promise<Output<'users.get'>> =>
+  sql.viewUser(await visibleUser(ctx, input.userId));
+
+/**
+ * A client gets the same answer for an unknown user and for a stranger, so it cannot find out which ids exist
+ * (users#visibility).
+ */
+export async function visibleUser(ctx: Context, id: string): Promise<sql.UserRow> {
+  const row = await sql.findUser(ctx.db, ctx.env.no, id);
+  const me = ctx.caller.user;
+  if (me && row?.no !== me.no && !(row && (await sharesConversation(ctx.db, ctx.env.no, me.no, row.no))))
+    throw new ApiError('forbidden');
   if (!row) throw unknownUser();
-  return sql.viewUser(row);
+  return row;
 }
 
 export async function existingUser(ctx: EnvironmentContext, db: Queryable, id: string): Promise<sql.UserRow> {

@@ -1,6 +1,6 @@
 import type { User } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import { firstRow, firstValue, oneValue } from '../../platform/postgres/rows.ts';
+import { arraysOf, firstRow, firstValue, oneValue } from '../../platform/postgres/rows.ts';
 import { parseMetadata } from '../metadata.ts';
 import { deactivatedAt } from '../sql/lookups.ts';
 
@@ -116,19 +116,15 @@ export const upsertUser = (
     ],
   );
 
-/** The numbers of those users that exist, by id. */
-export async function userNumbers(db: Queryable, env: number, ids: string[]): Promise<Map<string, number>> {
+/** The numbers of those users that exist, by id; with `erased` also of erased ones, by their alias. */
+export async function userNumbers(
+  db: Queryable,
+  env: number,
+  ids: string[],
+  erased = false,
+): Promise<Map<string, number>> {
   const rows = await db.query<{ id: string; no: number }>(
-    'SELECT id, no FROM users WHERE env = $1 AND id = ANY($2) AND erased_at IS NULL',
-    [env, ids],
-  );
-  return new Map(rows.map((r) => [r.id, r.no]));
-}
-
-/** The same, with erased users under their alias: a message may name them as it did before. */
-export async function numbersOfAll(db: Queryable, env: number, ids: string[]): Promise<Map<string, number>> {
-  const rows = await db.query<{ id: string; no: number }>(
-    'SELECT id, no FROM users WHERE env = $1 AND id = ANY($2)',
+    `SELECT id, no FROM users WHERE env = $1 AND id = ANY($2)${erased ? '' : ' AND erased_at IS NULL'}`,
     [env, ids],
   );
   return new Map(rows.map((r) => [r.id, r.no]));
@@ -201,7 +197,7 @@ export const usersByNumber = (
     : db.query(
         `SELECT x.env, x.no, x.id, x.name FROM unnest($1::int[], $2::bigint[]) u(env, no)
          CROSS JOIN LATERAL (SELECT * FROM users WHERE env = u.env AND no = u.no LIMIT 1) x`,
-        [users.map((u) => u.env), users.map((u) => u.no)],
+        arraysOf(users, 'env', 'no'),
       );
 
 /** Numbers of those events (`no`, created at `at`) that name, by its present alias, a user who was erased after the event. */
@@ -213,7 +209,7 @@ export async function erasedSince(
   const rows = await db.query<{ no: number }>(
     `SELECT n.no FROM unnest($1::int[], $2::text[], $3::timestamptz[], $4::bigint[]) n(env, id, at, no)
      JOIN users u ON u.env = n.env AND u.id = n.id AND u.erased_at > n.at`,
-    [named.map((n) => n.env), named.map((n) => n.id), named.map((n) => n.at), named.map((n) => n.no)],
+    arraysOf(named, 'env', 'id', 'at', 'no'),
   );
   return new Set(rows.map((r) => r.no));
 }
@@ -271,7 +267,7 @@ export const setLastSeen = (db: Queryable, seen: readonly { env: number; user: n
     `UPDATE users u SET last_seen_at = w.at FROM unnest($1::int[], $2::bigint[], $3::timestamptz[]) AS w(env, no, at)
      WHERE u.no = w.no AND u.env = w.env AND u.erased_at IS NULL
      RETURNING u.no, u.id AS "userId", u.last_seen_at AS "lastSeenAt"`,
-    [seen.map((s) => s.env), seen.map((s) => s.user), seen.map((s) => s.at)],
+    arraysOf(seen, 'env', 'user', 'at'),
   );
 
 /** The time before which tokens of an erased id are refused; undefined if the id was not erased. */

@@ -1,6 +1,6 @@
 import type { Queryable } from './db.ts';
 
-/** The forms in which most statements give their answer. */
+/** The forms in which most statements are asked and give their answer. */
 
 /** The row that a statement finds or changes, if it does. */
 export async function firstRow<R extends object>(
@@ -33,3 +33,7 @@ export const firstValue = async <T>(db: Queryable, sql: string, values?: unknown
 /** The value of a statement that always gives one. */
 export const oneValue = async <T>(db: Queryable, sql: string, values?: unknown[]): Promise<T> =>
   (await column<T>(db, sql, values))[0]!;
+
+/** The values of each of these fields of the rows: a parameter each, for `unnest`. */
+export const arraysOf = <T>(rows: readonly T[], ...fields: (keyof T)[]): unknown[][] =>
+  fields.map((field) => rows.map((row) => row[field]));

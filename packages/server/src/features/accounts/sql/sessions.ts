@@ -1,7 +1,8 @@
 import type { Output } from '@parley/protocol';
-import type { Clock, Ids } from '../../../platform/clock.ts';
+import type { Clock } from '../../../platform/clock.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { anyRow } from '../../../platform/postgres/rows.ts';
+import type { ControlServices } from '../../context.ts';
 import { hashToken, makeToken, tokenForm } from '../tokens.ts';
 
 /**
@@ -23,10 +24,7 @@ export const sessionTimes = {
 const maxSessions = 50;
 const maxUserAgent = 300;
 
-export interface Tools {
-  clock: Clock;
-  ids: Ids;
-}
+type Tools = Pick<ControlServices, 'clock' | 'ids'>;
 
 /** Where a request came from. */
 export interface Origin {

@@ -1,5 +1,6 @@
 import { consumers } from '../../../log/sql/consumers.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { arraysOf } from '../../../platform/postgres/rows.ts';
 import type { PushProviderName } from '../../../platform/push/port.ts';
 import type { DefaultLevel, LevelRow } from '../../levels.ts';
 import { conversationOf, deactivatedAt, membershipsOf, userOf } from '../../sql/lookups.ts';
@@ -74,7 +75,7 @@ export const waitingMembers = (db: Queryable, places: readonly ({ env: number } 
          SELECT 1 FROM push_devices d JOIN push_credentials k ON k.env = d.env AND k.provider = d.provider
          WHERE d.env = m.env AND d.usr = m.usr) ELSE false END
        ORDER BY u.ord, m.usr`,
-    [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq)],
+    arraysOf(places, 'env', 'conv', 'seq'),
   );
 
 /** The devices of users, of each notice; `newer` counts the browsers that the user registered since. */
@@ -101,7 +102,7 @@ export const devicesOf = (
      JOIN push_devices d ON d.env = u.env AND d.usr = u.usr
      JOIN push_credentials k ON k.env = d.env AND k.provider = d.provider
      ORDER BY u.notice, d.usr, d.no`,
-    [asked.map((a) => a.env), asked.map((a) => a.usr), asked.map((a) => a.notice)],
+    arraysOf(asked, 'env', 'usr', 'notice'),
   );
 
 /** Those of the users who can be pushed to, and since when a message may not have arrived. */
@@ -115,7 +116,7 @@ export const pushableUsers = (
          FROM unnest($1::int[], $2::bigint[], $3::float8[]) u(env, usr, ms)
          JOIN environments e ON e.no = u.env AND e.listeners & ${consumers.push.bit} <> 0
          WHERE ${pushMode} = 'webhook' OR EXISTS (SELECT 1 FROM push_devices d WHERE d.env = u.env AND d.usr = u.usr)`,
-    [users.map((l) => l.env), users.map((l) => l.user), users.map((l) => l.silentMs), marginMs],
+    [...arraysOf(users, 'env', 'user', 'silentMs'), marginMs],
   );
 
 /** How many messages of a conversation are pushed after a socket died, the latest ones. */
@@ -150,5 +151,5 @@ export const undeliveredMessages = (
        AND x.created_at >= u.since AND x.deleted_at IS NULL AND x.sender IS DISTINCT FROM u.usr
        AND ${notBlocked('u.env', 'u.usr', 'x.sender')}
      ORDER BY x.created_at, m.conv, x.seq`,
-    [users.map((u) => u.env), users.map((u) => u.usr), users.map((u) => u.since), online],
+    [...arraysOf(users, 'env', 'usr', 'since'), online],
   );

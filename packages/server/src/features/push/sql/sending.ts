@@ -1,5 +1,6 @@
 import type { Job } from '../../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { arraysOf } from '../../../platform/postgres/rows.ts';
 import type { PushProviderName } from '../../../platform/push/port.ts';
 import { unreadCount } from '../../../log/unread/sql/counters.ts';
 import { conversationOf, deactivatedAt, memberOf, membershipsOf, userOf } from '../../sql/lookups.ts';
@@ -58,16 +59,7 @@ export const sentOrUnderWay = (db: Queryable, asked: readonly Sending[]): Promis
        OR EXISTS (SELECT 1 FROM jobs j WHERE j.queue = '${sendQueue.name}' AND j.key = u.key AND j.leased
          AND j.run_at > clock_timestamp() AND j.no < u.no AND j.ref = u.device
          AND (j.data ->> 'conv')::bigint = u.conv AND (j.data ->> 'seq')::bigint = u.seq)`,
-    [
-      asked.map((a) => a.i),
-      asked.map((a) => a.env),
-      asked.map((a) => a.device),
-      asked.map((a) => a.conv),
-      asked.map((a) => a.seq),
-      asked.map((a) => a.no),
-      asked.map((a) => a.key),
-      asked.map((a) => a.usr),
-    ],
+    arraysOf(asked, 'i', 'env', 'device', 'conv', 'seq', 'no', 'key', 'usr'),
   );
 
 /** The calls that still ring, or were missed; `i` is the index in `asked`. */
@@ -82,9 +74,7 @@ export const ringingCalls = (db: Queryable, asked: readonly ({ env: number; usr:
      CROSS JOIN ${userOf('k.env', 'k.created_by')} r
      WHERE c.deleted_at IS NULL`,
     [
-      asked.map((a) => a.env),
-      asked.map((a) => a.usr),
-      asked.map((a) => a.call),
+      ...arraysOf(asked, 'env', 'usr', 'call'),
       asked.map((a) => (a.type === 'incoming' ? 'ringing' : 'missed')),
     ],
   );
@@ -105,7 +95,7 @@ export const stillWaiting = (db: Queryable, asked: readonly ({ env: number; usr:
        CROSS JOIN ${memberOf('u.env', 'u.conv', 'u.usr')} m
        CROSS JOIN ${userOf('u.env', 'u.usr')} r
        WHERE ${memberWaits} AND ${notBlocked('u.env', 'u.usr', author)}`,
-    [asked.map((a) => a.env), asked.map((a) => a.usr), asked.map((a) => a.conv), asked.map((a) => a.seq)],
+    arraysOf(asked, 'env', 'usr', 'conv', 'seq'),
   );
 
 /** The users' unread messages over all their conversations, in one query. */
@@ -116,7 +106,7 @@ export async function loadBadges(db: Queryable, rows: readonly Due[]): Promise<M
      FROM unnest($1::int[], $2::bigint[]) u(env, usr)
      CROSS JOIN ${membershipsOf('u.env', 'u.usr')} m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
      WHERE c.deleted_at IS NULL GROUP BY 1, 2`,
-    [users.map((r) => r.env), users.map((r) => r.usr)],
+    arraysOf(users, 'env', 'usr'),
   );
   return new Map(found.map((r) => [`${r.env} ${r.usr}`, r.unread]));
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { arraysOf } from '../../../platform/postgres/rows.ts';
 import { deactivatedAt } from '../../sql/lookups.ts';
 import { environmentColumns } from './environments.ts';
 import type { EnvironmentRow } from './environments.ts';
@@ -41,11 +42,7 @@ export async function findCredentials(
   db: Queryable,
   items: readonly CredentialNames[],
 ): Promise<(FoundCredential | null)[]> {
-  const rows = await db.query<FoundCredential>(lookupSql, [
-    items.map((i) => i.keyId),
-    items.map((i) => i.envId),
-    items.map((i) => i.userId),
-  ]);
+  const rows = await db.query<FoundCredential>(lookupSql, arraysOf(items, 'keyId', 'envId', 'userId'));
   const results = new Array<FoundCredential | null>(items.length).fill(null);
   for (const row of rows) results[row.ord - 1] = row;
   return results;

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { column } from '../../../platform/postgres/rows.ts';
+import { arraysOf, column } from '../../../platform/postgres/rows.ts';
 
 /**
  * Which users share a live conversation.
@@ -44,11 +44,7 @@ export interface Question {
 }
 
 export const askNewest = (db: Queryable, pairs: readonly { env: number; user: number; other: number }[]) =>
-  column<boolean | null>(db, newestSql, [
-    pairs.map((p) => p.env),
-    pairs.map((p) => p.user),
-    pairs.map((p) => p.other),
-  ]);
+  column<boolean | null>(db, newestSql, arraysOf(pairs, 'env', 'user', 'other'));
 
 export const compareAll = (db: Queryable, { env, user, others }: Question): Promise<number[]> =>
   column(db, allSql, [env, user, others]);
