@@ -35,7 +35,7 @@ const Environments = Type.Array(
 );
 const fits = validator(Type.Object({ CHAT_BOOTSTRAP_ENVIRONMENTS: Environments }));
 
-export interface BootstrapSettings {
+interface BootstrapSettings {
   environments: string | undefined;
   email: string | undefined;
   password: string | undefined;

@@ -20,7 +20,7 @@ import { keepMasterKeyCheck, masterKeyCheck, replaceMasterKeyCheck } from './sql
  * may be sealed, and the key of keyed hashes. A process whose keys do not include all of them does not start, and one that seals
  * with a key of its own adds it first. In a store whose key was never rotated the row holds the word `parley`.
  */
-export interface KeyRecord {
+interface KeyRecord {
   /** Fingerprints. */
   keys: string[];
   mac: Uint8Array;

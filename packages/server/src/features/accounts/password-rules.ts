@@ -7,7 +7,7 @@ import { ApiError } from '@parley/protocol';
  * keyboard; a sequence; a short pattern repeated.
  */
 
-export const passwordLength = { min: 10, max: 256 };
+const passwordLength = { min: 10, max: 256 };
 
 /** Words that people begin with when a password must be long, in lower case. */
 const commonWords = new Set(

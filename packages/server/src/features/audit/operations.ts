@@ -139,7 +139,7 @@ const formats = {
  * Quotes a cell by RFC 4180. A spreadsheet would run a cell that begins like a formula, so such a cell gets a '
  * before it.
  */
-export function csvCell(value: string | null): string {
+function csvCell(value: string | null): string {
   const text = value === null ? '' : /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -17,7 +17,7 @@ export async function lockBlocksOf(tx: Tx, env: number, users: readonly number[]
   ]);
 }
 
-export interface BlockRow extends Block {
+interface BlockRow extends Block {
   /** The blocked user. */
   no: number;
 }

@@ -17,6 +17,9 @@ import { parseMetadata } from '../metadata.ts';
 import { mentionUnreadCount, newReader, unreadCount } from '../../log/unread/sql/counters.ts';
 
 export type ConversationRow = Omit<LockedConversation, 'env' | 'flags' | 'lockedAt' | 'activeAt'>;
+/** Of the conversation `c`. */
+export const conversationColumns = `c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq",
+  c.created_at AS "createdAt", c.deleted_at AS "deletedAt"`;
 
 export type MemberView = Pick<Member, 'userId' | 'role'>;
 
@@ -50,8 +53,7 @@ export interface SeenConversation extends ConversationRow {
 export const findConversation = (db: Queryable, env: number, id: string, user: number | null) =>
   firstRow<SeenConversation>(
     db,
-    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
-       c.deleted_at AS "deletedAt", c.flags, m.role, m.muted, m.muted_until AS "mutedUntil", m.level
+    `SELECT ${conversationColumns}, c.flags, m.role, m.muted, m.muted_until AS "mutedUntil", m.level
      FROM conversations c LEFT JOIN members m ON m.env = c.env AND m.conv = c.no AND m.usr = $3
      WHERE c.env = $1 AND c.id = $2`,
     [env, id, user],

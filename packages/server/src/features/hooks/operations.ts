@@ -25,11 +25,9 @@ import type { HookRow, HookSettings } from './sql.ts';
 
 /** How hooks are set (hooks.md). */
 
-const missing = () => notFound('Hook');
-
 async function existing(ctx: Context, db: Queryable, kind: HookKind): Promise<HookRow> {
   const row = await sql.findHook(db, ctx.env.no, kind);
-  if (!row) throw missing();
+  if (!row) throw notFound('Hook');
   return row;
 }
 

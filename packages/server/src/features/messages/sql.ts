@@ -87,7 +87,7 @@ export async function deletionSeq(tx: Queryable, env: number, row: MessageRow): 
   return event?.seq ?? row.seq;
 }
 
-export type MessageChange = Pick<MessageVersion, 'type' | 'seq' | 'at' | 'actorId'>;
+type MessageChange = Pick<MessageVersion, 'type' | 'seq' | 'at' | 'actorId'>;
 
 /** How many events after the message are searched, and how many changes are returned. */
 const looked = 20_000;

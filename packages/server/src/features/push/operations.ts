@@ -120,7 +120,6 @@ export async function devicesOf(
 
 const deviceId = (no: number): string => `dev_${no}`;
 const deviceNo = (id: string): number => (/^dev_\d{1,15}$/.test(id) ? Number(id.slice(4)) : -1);
-const missingDevice = () => notFound('Device');
 /**
  * How many last characters of a token are shown to tell devices apart. A webpush token ends with keys, so there the
  * last ones of its address are shown.
@@ -137,7 +136,7 @@ export async function removeDevice(ctx: Context, input: Input<'users.removeDevic
   await ctx.db.tx(async (tx) => {
     const user = await existingUser(ctx, tx, input.userId);
     const provider = await sql.dropDeviceByNo(tx, ctx.env.no, user.no, deviceNo(input.deviceId));
-    if (provider === undefined) throw missingDevice();
+    if (provider === undefined) throw notFound('Device');
     await record(ctx, tx, {
       action: 'users.removeDevice',
       user: user.no,
@@ -155,7 +154,7 @@ export async function test(ctx: Context, input: Input<'push.test'>): Promise<Out
   const user = await existingUser(ctx, ctx.db, input.userId);
   const all = await sql.listDevices(ctx.db, env.no, user.no);
   const chosen = input.deviceId === undefined ? all : all.filter((d) => d.no === deviceNo(input.deviceId!));
-  if (input.deviceId !== undefined && chosen.length === 0) throw missingDevice();
+  if (input.deviceId !== undefined && chosen.length === 0) throw notFound('Device');
   await record(ctx, ctx.db, {
     action: 'push.test',
     user: user.no,

@@ -32,7 +32,7 @@ const mostReceiptTries = 4;
 const firstRetryMs = 5_000;
 const mostTries = 6;
 
-export type PushResult = 'sent' | 'dead' | 'rejected' | 'retry' | 'failed';
+type PushResult = 'sent' | 'dead' | 'rejected' | 'retry' | 'failed';
 
 export interface SendOutcome {
   runAt: Date | null;
@@ -45,7 +45,7 @@ export interface SendOutcome {
   receiptId?: string | undefined;
 }
 
-export interface SendOptions {
+interface SendOptions {
   db: Queryable;
   providers: Providers;
   presence: Presence;

@@ -80,7 +80,7 @@ export async function setReactions(
   return answers;
 }
 
-export interface ListedReaction extends Reaction {
+interface ListedReaction extends Reaction {
   user: number;
 }
 
@@ -164,7 +164,7 @@ export const dropReactions = (db: Queryable, env: number, conv: number, seqs: nu
   );
 
 /** Where messages of one conversation are that only the customer's database has. */
-export interface ColdPlaces {
+interface ColdPlaces {
   environmentId: string;
   conversationId: string;
   seqs: number[];

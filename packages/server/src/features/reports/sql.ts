@@ -77,7 +77,7 @@ export const listReported = (tx: Tx, env: number, target: Target, version: numbe
     [...place(env, target), reporters.list, version],
   );
 
-export interface NewReport {
+interface NewReport {
   id: string;
   target: Target;
   reporter: number;

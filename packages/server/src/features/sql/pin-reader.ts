@@ -5,7 +5,7 @@ import { hasPins } from './flags.ts';
 
 /** What shows of pins. The table is that of features/pins; conversations without the flag are not asked about. */
 
-export interface PinRow {
+interface PinRow {
   /** Of the message. */
   seq: number;
   pinnedAt: string;

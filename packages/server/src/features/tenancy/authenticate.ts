@@ -35,7 +35,7 @@ export interface Authenticated {
 }
 
 /** The owner of a credential that is genuine but was refused: expired, revoked, or of a deactivated user. */
-export interface Proven {
+interface Proven {
   kind: TenantCaller['kind'];
   env: { no: number; id: string };
   keyId: string;
@@ -46,7 +46,7 @@ export const provenBy = (error: unknown): Proven | undefined =>
   typeof error === 'object' && error !== null ? proven.get(error) : undefined;
 
 /** Where a credential comes from. */
-export interface Whence {
+interface Whence {
   /** The network of the caller's address (`networkOf`). */
   address: string;
   /** True if somebody on this machine sent it, and no proxy handed it on. */

@@ -14,8 +14,6 @@ import * as sql from './sql.ts';
 /** Erased ids are stored as a keyed hash, never in clear. */
 export const subjectOf = (vault: Vault, env: number, id: string): Buffer => vault.mac(`user ${env} ${id}`);
 
-const unknownUser = () => notFound('User');
-
 /**
  * How many of a user's newest conversations are told of a new name. People who share only an older one see it when
  * they next load the user.
@@ -35,7 +33,7 @@ export async function upsert(ctx: Context, input: Input<'users.upsert'>): Promis
       ...(input.metadata !== undefined ? { metadata: JSON.stringify(input.metadata) } : {}),
     },
   );
-  if (!row) throw unknownUser();
+  if (!row) throw notFound('User');
   if (ctx.caller.person)
     await record(ctx, ctx.db, {
       action: 'users.upsert',
@@ -71,13 +69,13 @@ export async function visibleUser(ctx: Context, id: string): Promise<sql.UserRow
   const me = ctx.caller.user;
   if (me && row?.no !== me.no && !(row && (await sharesConversation(ctx.db, ctx.env.no, me.no, row.no))))
     throw new ApiError('forbidden');
-  if (!row) throw unknownUser();
+  if (!row) throw notFound('User');
   return row;
 }
 
 export async function existingUser(ctx: EnvironmentContext, db: Queryable, id: string): Promise<sql.UserRow> {
   const row = await sql.findUser(db, ctx.env.no, id);
-  if (!row) throw unknownUser();
+  if (!row) throw notFound('User');
   return row;
 }
 
@@ -108,7 +106,7 @@ export async function deactivate(ctx: Context, input: Input<'users.deactivate'>)
     const before = await sql.findUser(tx, ctx.env.no, input.userId);
     const until = input.until === undefined ? null : moment('until', input.until);
     const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, true, until);
-    if (!row) throw unknownUser();
+    if (!row) throw notFound('User');
     if (!before?.deactivated_at)
       await record(ctx, tx, {
         action: 'users.deactivate',
@@ -126,7 +124,7 @@ export async function reactivate(ctx: Context, input: Input<'users.reactivate'>)
   return ctx.db.tx(async (tx) => {
     const before = await sql.findUser(tx, ctx.env.no, input.userId);
     const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, false);
-    if (!row) throw unknownUser();
+    if (!row) throw notFound('User');
     if (before?.deactivated_at)
       await record(ctx, tx, {
         action: 'users.reactivate',
@@ -141,7 +139,7 @@ export async function reactivate(ctx: Context, input: Input<'users.reactivate'>)
 export async function revokeTokens(ctx: Context, input: Input<'users.revokeTokens'>) {
   return ctx.db.tx(async (tx) => {
     const row = await sql.revokeTokens(tx, ctx.env.no, input.userId);
-    if (!row) throw unknownUser();
+    if (!row) throw notFound('User');
     await record(ctx, tx, {
       action: 'users.revokeTokens',
       user: row.no,
@@ -163,10 +161,10 @@ export async function resolveUsers(
   let found = await sql.userNumbers(db, env, ids);
   const missing = ids.filter((id) => !found.has(id));
   if (missing.length === 0) return found;
-  if (ctx.caller.user) throw unknownUser();
+  if (ctx.caller.user) throw notFound('User');
   await sql.createMissingUsers(db, env, missing, (id) => subjectOf(ctx.services.vault, env, id));
   found = await sql.userNumbers(db, env, ids);
   const erased = ids.find((id) => !found.has(id));
-  if (erased) throw unknownUser();
+  if (erased) throw notFound('User');
   return found;
 }

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { nextPersonalRev } from './sql.ts';
 
 /** What belongs to one user and to no conversation's stream; a feature adds its kind. */
-export type PersonalKind = 'level' | 'block' | 'restriction';
+type PersonalKind = 'level' | 'block' | 'restriction';
 
 /**
  * Tells all of a user's sockets of a change of its personal state, after the commit. A device that is away learns

@@ -59,7 +59,7 @@ export interface Outcome {
   unasked?: boolean;
 }
 
-export interface DeliverOptions {
+interface DeliverOptions {
   db: Db;
   outbound: Outbound;
   vault: Vault;

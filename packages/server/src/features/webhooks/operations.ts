@@ -21,11 +21,9 @@ import * as sql from './sql.ts';
 import { checkedUrl } from './target.ts';
 import type { DeliveryRow, EndpointRow } from './sql.ts';
 
-const missing = () => notFound('Webhook endpoint');
-
 async function existing(ctx: Context, db: Queryable, id: string): Promise<EndpointRow> {
   const row = await sql.findEndpoint(db, ctx.env.no, id);
-  if (!row) throw missing();
+  if (!row) throw notFound('Webhook endpoint');
   return row;
 }
 

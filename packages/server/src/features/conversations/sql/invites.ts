@@ -2,6 +2,7 @@ import type { InviteLink } from '@parley/protocol';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
 import { anyRow, firstRow, oneRow } from '../../../platform/postgres/rows.ts';
 import { conversationOf } from '../../sql/lookups.ts';
+import { conversationColumns } from '../sql.ts';
 import type { ConversationRow } from '../sql.ts';
 
 /** Links by which users join groups. Making, revoking and using one hold the lock of its conversation. */
@@ -48,8 +49,8 @@ export async function deleteInvite(tx: Tx, env: number, conv: number, id: string
 export const invitedTo = (db: Queryable, env: number, token: Buffer, user: number | null = null) =>
   firstRow<ConversationRow & { memberCount: number }>(
     db,
-    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
-       c.deleted_at AS "deletedAt", (SELECT count(*) FROM members m WHERE m.env = c.env AND m.conv = c.no) AS "memberCount"
+    `SELECT ${conversationColumns},
+       (SELECT count(*) FROM members m WHERE m.env = c.env AND m.conv = c.no) AS "memberCount"
      FROM invite_links i CROSS JOIN ${conversationOf('i.env', 'i.conv')} c
      WHERE i.token = $2 AND i.env = $1 AND c.deleted_at IS NULL
        AND (${live} OR EXISTS (SELECT 1 FROM members m WHERE m.conv = i.conv AND m.usr = $3 AND m.env = i.env)) AND c.rules::json ->> 'joining' IN ('link', 'open')`,

@@ -5,7 +5,7 @@ import type { TimedPlace } from '../../pages.ts';
 
 /** `conv` is 0 for restrictions in the whole environment. */
 
-export interface NewRestriction {
+interface NewRestriction {
   env: number;
   conv: number;
   user: number;
