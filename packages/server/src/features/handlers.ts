@@ -124,7 +124,7 @@ export const handlers = {
   'messages.list': messages.list,
   'messages.get': messages.get,
   'messages.update': edit,
-  'messages.delete': async (ctx, input) => messages.removeReply(await messages.remove(ctx, input)),
+  'messages.delete': messages.remove,
   'messages.versions': versions,
   'blocks.add': blocks.add,
   'blocks.remove': blocks.remove,

@@ -10,7 +10,7 @@ export interface MediaSeat {
 }
 
 /** A media frame of a client; the one that finds a node for a test never reaches a node. */
-export type MediaFrameType = Exclude<CallFrameType, 'call.test'>;
+type MediaFrameType = Exclude<CallFrameType, 'call.test'>;
 export type MediaFrame = { [T in MediaFrameType]: { t: T; d: FrameData<T> } }[MediaFrameType];
 
 /** The frame of a participant, with the user and the socket that it came from. */

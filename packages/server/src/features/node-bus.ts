@@ -27,7 +27,7 @@ export interface AskedTrace {
 }
 
 /** What a node collected for a trace. */
-export interface Traced {
+interface Traced {
   id: string;
   lines: TraceLine[];
   dropped: number;

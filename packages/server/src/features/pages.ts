@@ -28,6 +28,11 @@ const time = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 export const isTime = (v: unknown): v is string =>
   typeof v === 'string' && time.test(v) && Date.parse(v) >= 0 && new Date(v).toISOString() === v;
 
+/** The place of a row by its time, and the number of what it is about. */
+export type TimedPlace = [at: string, no: number];
+export const isTimedPlace = (value: unknown): value is TimedPlace =>
+  Array.isArray(value) && value.length === 2 && isTime(value[0]) && isInteger(value[1]);
+
 /** Splits rows, which were read one past the page, into the page and whether more follow. */
 export function cut<T>(rows: T[], limit: number): { page: T[]; more: boolean } {
   return { page: rows.slice(0, limit), more: rows.length > limit };
@@ -82,4 +87,21 @@ export async function keyPage<R extends object, T>(
 ): Promise<{ data: T[]; nextCursor: string | null }> {
   const { data, more } = await shown(rows, limit, view);
   return { data, nextCursor: more ? encodeCursor(key(rows[data.length - 1]!)) : null };
+}
+
+/**
+ * The page of a list that is asked for.
+ * @param read reads so many rows after a place, or from the beginning.
+ * @param place of a row, which never changes: its cursor.
+ */
+export async function listPage<R extends object, P, T>(
+  asked: { limit?: number; cursor?: string },
+  isPlace: (value: unknown) => value is P,
+  read: (after: P | null, most: number) => Promise<R[]>,
+  place: (row: R) => unknown,
+  view: (row: R) => T,
+): Promise<{ data: T[]; nextCursor: string | null }> {
+  const limit = pageLimit(asked.limit);
+  const after = asked.cursor === undefined ? null : decodeCursor(asked.cursor, isPlace);
+  return keyPage(await read(after, limit + 1), limit, place, view);
 }

@@ -6,7 +6,7 @@ import { createMetrics } from '../../src/platform/metrics.ts';
 import type { Metrics } from '../../src/platform/metrics.ts';
 import type { PgDb } from '../../src/platform/postgres/db.ts';
 import { runningPostgres } from '../../src/platform/postgres/embedded/index.ts';
-import type { PushEndpoints } from '../../src/platform/push/create.ts';
+import type { PushEndpoints } from '../../src/platform/push/port.ts';
 import type { Vault } from '../../src/platform/secrets.ts';
 import type { Vendor } from '../push/vendors/vendor.ts';
 import type { Service } from '../support/service.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { webhookEventNames } from '@parley/protocol';
 import type { WebhookDelivery } from '@parley/protocol';
-import { removeOldPayloads } from '../../src/features/webhooks/sql/payloads.ts';
+import { removeOldPayloads } from '../../src/features/webhooks/sql/sweep.ts';
 import { dump } from '../core/tools.ts';
 import { assertError } from '../support/api.ts';
 import type { Actor } from '../support/scene.ts';

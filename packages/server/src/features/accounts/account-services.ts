@@ -1,6 +1,5 @@
-import type { Clock, Ids } from '../../platform/clock.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import type { Vault } from '../../platform/secrets.ts';
+import type { ControlServices } from '../context.ts';
 import type { MailQueue } from './mail-queue.ts';
 import type { Passwords } from './passwords.ts';
 
@@ -11,10 +10,7 @@ declare module '../context.ts' {
 }
 
 /** What the operations on accounts need besides the database. */
-export interface AccountServices {
-  clock: Clock;
-  ids: Ids;
-  vault: Vault;
+export interface AccountServices extends ControlServices {
   passwords: Passwords;
   limiter: RateLimiter;
   mailQueue: MailQueue;
@@ -25,7 +21,6 @@ export interface AccountServices {
    * lead.
    */
   linkOrigin(): string;
-  /** True if strangers may create accounts. */
   signUpOpen: boolean;
   /**
    * Runs the work after the answer, so that the time of the answer tells nothing about it. Beyond a bound the work is

@@ -1,9 +1,8 @@
 import { ApiError } from '@parley/protocol';
-import type { AccountRole } from '@parley/protocol';
 import { notFound } from '../../platform/api-errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { Environment, Organization, Person } from '../context.ts';
+import type { Environment, Person, Place } from '../context.ts';
 import { environmentOfAccount, findMembership } from './sql/organizations.ts';
 import { useSession } from './sql/sessions.ts';
 
@@ -12,30 +11,28 @@ import { useSession } from './sql/sessions.ts';
  * refused from the next request on.
  */
 
-/** A place in one of the caller's organizations, and the role that the caller has there. */
-interface Place {
-  env?: Environment;
-  organization?: Organization;
-  role: AccountRole;
-}
+type Role = Required<Pick<Place, 'role'>>;
 
 export interface Sessions {
   /** Throws `token_invalid` if the cookie belongs to no session, or to one that has ended. */
   authenticate(cookie: string): Promise<Person>;
   /** Throws `not_found` if the environment belongs to none of the caller's organizations, as if it did not exist. */
-  environment(person: Person, id: string): Promise<Place & { env: Environment }>;
+  environment(person: Person, id: string): Promise<Role & { env: Environment }>;
   /**
    * Finds the organization or the environment of the given id. Throws `not_found` if it belongs to none of the caller's
    * organizations, as if it did not exist.
    */
-  organization(person: Person, named: { organizationId?: unknown; environmentId?: unknown }): Promise<Place>;
+  organization(
+    person: Person,
+    named: { organizationId?: unknown; environmentId?: unknown },
+  ): Promise<Place & Role>;
 }
 
 /** Ids have no other characters, and PostgreSQL would refuse some of them (NUL) as text. */
 const isId = (value: unknown): value is string => typeof value === 'string' && /^\w{1,100}$/.test(value);
 
 export function createSessions({ db, clock }: { db: Queryable; clock: Clock }): Sessions {
-  async function environment({ account }: Person, id: unknown): Promise<Place & { env: Environment }> {
+  async function environment({ account }: Person, id: unknown): Promise<Role & { env: Environment }> {
     const found = isId(id) ? await environmentOfAccount(db, account.no, id) : undefined;
     if (!found) throw notFound('Environment');
     return found;

@@ -35,7 +35,7 @@ const Environments = Type.Array(
 );
 const fits = validator(Type.Object({ CHAT_BOOTSTRAP_ENVIRONMENTS: Environments }));
 
-export interface BootstrapSettings {
+interface BootstrapSettings {
   environments: string | undefined;
   email: string | undefined;
   password: string | undefined;
@@ -77,7 +77,6 @@ export async function bootstrap(
   });
 }
 
-/** Creates an organization with its owner and its environments. */
 export async function createFirst(
   tx: Tx,
   services: ControlServices,

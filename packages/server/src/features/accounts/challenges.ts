@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { ApiError } from '@parley/protocol';
-import type { Clock, Ids } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import type { ControlServices } from '../context.ts';
 import { keepChallenge, removeEndedChallenges } from './sql/passkeys.ts';
 
 /**
@@ -11,11 +11,7 @@ import { keepChallenge, removeEndedChallenges } from './sql/passkeys.ts';
  * that it works only once.
  */
 
-interface Tools {
-  clock: Clock;
-  ids: Ids;
-  vault: Vault;
-}
+type Tools = Pick<ControlServices, 'clock' | 'ids' | 'vault'>;
 
 export const challengeMs = 5 * 60_000;
 const nonceBytes = 16;

@@ -7,8 +7,6 @@ import type { AccountContext, Person } from '../context.ts';
 import { listMemberships } from './sql/organizations.ts';
 import { sessionTimes } from './sql/sessions.ts';
 
-/** Helpers of the operations on accounts. */
-
 export function signedIn({ caller }: AccountContext): Person {
   if (!caller.person) throw new ApiError('token_invalid');
   return caller.person;
@@ -31,14 +29,12 @@ export async function recordOwn(
   action: OperationName,
   change: { before?: object; after?: object } = {},
 ): Promise<void> {
-  const { before = null, after = null } = change;
   for (const { no } of await listMemberships(tx, account.no))
     await record(ctx, tx, {
       where: { org: no },
       actor: account.email,
       action,
       target: account.id,
-      before,
-      after,
+      ...change,
     });
 }

@@ -1,4 +1,5 @@
 import { ApiError } from '@parley/protocol';
+import type { Config } from '../../config.ts';
 import type { Clock, Ids } from '../../platform/clock.ts';
 import { Turns } from '../../platform/flow/turns.ts';
 import type { Logger } from '../../platform/logging.ts';
@@ -19,12 +20,7 @@ const sweepMs = 10 * 60_000;
 const maxLater = 500;
 
 export function createAccounts(options: {
-  config: {
-    origin: string | undefined;
-    signUpOpen: boolean;
-    smtpUrl: string | undefined;
-    mailFrom: string;
-  };
+  config: Pick<Config, 'origin' | 'signUpOpen' | 'smtpUrl' | 'mailFrom'>;
   db: Db;
   clock: Clock;
   ids: Ids;

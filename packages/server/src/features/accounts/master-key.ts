@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Config } from '../../config.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import {
   createVault,
@@ -19,18 +20,13 @@ import { keepMasterKeyCheck, masterKeyCheck, replaceMasterKeyCheck } from './sql
  * may be sealed, and the key of keyed hashes. A process whose keys do not include all of them does not start, and one that seals
  * with a key of its own adds it first. In a store whose key was never rotated the row holds the word `parley`.
  */
-export interface KeyRecord {
+interface KeyRecord {
   /** Fingerprints. */
   keys: string[];
   mac: Uint8Array;
 }
 
-export interface KeySettings {
-  masterKey: string | undefined;
-  masterKeyPrevious: string | undefined;
-  masterKeyNext: string | undefined;
-  dataDir: string;
-}
+type KeySettings = Pick<Config, 'masterKey' | 'masterKeyPrevious' | 'masterKeyNext' | 'dataDir'>;
 
 export interface OpenedStore {
   keys: MasterKeys;

@@ -7,7 +7,7 @@ import { ApiError } from '@parley/protocol';
  * keyboard; a sequence; a short pattern repeated.
  */
 
-export const passwordLength = { min: 10, max: 256 };
+const passwordLength = { min: 10, max: 256 };
 
 /** Words that people begin with when a password must be long, in lower case. */
 const commonWords = new Set(
@@ -114,7 +114,6 @@ function fewestPieces(text: string, isPiece: (piece: string) => boolean): number
   return fewest[text.length]!;
 }
 
-/** @param own see isCommonPassword. */
 export function checkNewPassword(password: string, own: readonly string[], param = 'password'): void {
   const refuse = (message: string): never => {
     throw new ApiError('invalid_request', { param, message });

@@ -25,11 +25,7 @@ export interface Passwords {
   verify(password: string, stored: string | null): Promise<{ matches: boolean; outdated: boolean }>;
 }
 
-interface Parameters {
-  m: number;
-  t: number;
-  p: number;
-}
+type Parameters = typeof current;
 
 const encode = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64').replace(/=+$/, '');
 const phc =

@@ -1,11 +1,11 @@
 import { ApiError } from '@parley/protocol';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
-import { findByEmail, hasSecondFactor, lockUnchanged, normalEmail, setPassword } from './sql/accounts.ts';
+import { findByEmail, hasSecondFactor, lockUnchanged, setPassword } from './sql/accounts.ts';
 import type { Account } from './sql/accounts.ts';
 import { useCode } from './second-factor.ts';
 import type { AccountServices } from './account-services.ts';
 import type { Origin } from './sql/sessions.ts';
-import { countWrong, signInCounts } from './throttle.ts';
+import { countWrong, emailKey, signInCounts } from './throttle.ts';
 
 /**
  * dashboard#sign-in: signing in takes an e-mail address and password, and a code if the account has a second
@@ -25,11 +25,9 @@ export function signIn<T>(
   { address }: Origin,
   then: (tx: Tx, account: Account) => Promise<T>,
 ): Promise<T> {
-  const email = normalEmail(given.email);
-  // The key is a keyed hash, so that no e-mail addresses are stored in Redis.
-  const about = services.vault.mac(`sign-in ${email}`).toString('base64url');
+  const about = emailKey(services.vault, 'sign-in', given.email);
   return countWrong(services.limiter, signInCounts(about, address), async () =>
-    check(db, services, await findByEmail(db, email), given, then),
+    check(db, services, await findByEmail(db, given.email), given, then),
   );
 }
 

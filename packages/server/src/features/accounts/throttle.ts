@@ -2,6 +2,8 @@ import { ApiError, rateLimits } from '@parley/protocol';
 import type { LongWindowLimit } from '@parley/protocol';
 import { networkOf } from '../../platform/address.ts';
 import type { LimitKey, RateLimiter } from '../../platform/rate-limit/port.ts';
+import type { Vault } from '../../platform/secrets.ts';
+import { normalEmail } from './sql/accounts.ts';
 
 export interface Count {
   key: LimitKey;
@@ -14,6 +16,15 @@ type Tried = 'accept' | 'forgot' | 'reset' | 'sign-in' | 'sign-up';
 export const ofAddress = (what: Tried, address: string): Count => ({
   key: { what: `tried ${what}`, of: networkOf(address) },
   limit: rateLimits.signInAddress,
+});
+
+/** A keyed hash, so that no e-mail addresses are stored in Redis. */
+export const emailKey = (vault: Vault, what: string, email: string): string =>
+  vault.mac(`${what} ${normalEmail(email)}`).toString('base64url');
+
+export const mailCount = (vault: Vault, what: 'reset' | 'sign-up', email: string): Count => ({
+  key: { what: 'mail', of: emailKey(vault, what, email) },
+  limit: rateLimits.mailsToAddress,
 });
 
 export const signInCounts = (account: string, address: string): Count[] => [

@@ -34,7 +34,7 @@ export async function noteReadings(
   await ctx.db.tx(async (tx) => {
     for (const { no, id } of each) {
       if (!(await noteContentRead(tx, env.no, no, person.account.no, hour))) continue;
-      await record(ctx, tx, { where: { env: env.no }, action, target: id, before: null, after: null });
+      await record(ctx, tx, { action, target: id });
     }
   });
 }
@@ -51,10 +51,8 @@ export async function noteSending(
 ): Promise<void> {
   if (!ctx.caller.person) return;
   await record(ctx, ctx.db, {
-    where: { env: ctx.env.no },
     action: 'messages.send',
     ...(sender ? { user: sender.no } : { target: conversationId }),
-    before: null,
     after: { conversationId, as: sender ? 'the user' : 'the system' },
   });
 }

@@ -3,7 +3,7 @@ import { ApiError } from '@parley/protocol';
 import type { AuditEntry, Input, OperationName, Output } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { accountOf, Reply } from '../context.ts';
-import type { Caller, ControlContext, ManageContext } from '../context.ts';
+import type { Caller, ControlContext, EnvironmentContext, ManageContext } from '../context.ts';
 import { decodeCursor, isInteger, keyPage, pageLimit } from '../pages.ts';
 import { insertEntry, listEntries, manageableEnvironment } from './sql.ts';
 import type { AuditRow, EntryFilter } from './sql.ts';
@@ -14,8 +14,8 @@ import type { AuditRow, EntryFilter } from './sql.ts';
  */
 
 interface Change {
-  /** The number of the environment that the change concerns, or of the organization if it concerns no environment. */
-  where: { env: number } | { org: number };
+  /** The number of the environment that the change concerns, or of the organization; unset: the environment of the call. */
+  where?: { env: number } | { org: number };
   action: OperationName;
   /** The id of what was changed. A tenant's user is given by number in `user` instead, because an erasure renames it. */
   target?: string;
@@ -23,27 +23,39 @@ interface Change {
   /** Who did it, if the caller does not say so because the person is just signing in. */
   actor?: string;
   /** The changed fields as they were and as they are; null if there was, or is, nothing. They never hold a secret. */
-  before: object | null;
-  after: object | null;
+  before?: object | null;
+  after?: object | null;
 }
 
 /** Changes by servers and clients of a tenant are not recorded; all others are. */
-export async function record(ctx: ControlContext, tx: Queryable, change: Change): Promise<void> {
-  const actor = change.actor ?? actorOf(ctx.caller);
+export function record(ctx: EnvironmentContext, tx: Queryable, change: Change): Promise<void>;
+export function record(
+  ctx: ControlContext,
+  tx: Queryable,
+  change: Change & Required<Pick<Change, 'where'>>,
+): Promise<void>;
+export async function record(
+  ctx: ControlContext & Partial<Pick<EnvironmentContext, 'env'>>,
+  tx: Queryable,
+  change: Change,
+): Promise<void> {
+  const { actor = actorOf(ctx.caller), where, action, target = null, user = null } = change;
   if (actor === null) return;
-  const { where, action, target = null, user = null, before, after } = change;
-  await insertEntry(tx, {
-    id: ctx.services.ids.make('audit'),
-    env: 'env' in where ? where.env : null,
-    org: 'org' in where ? where.org : null,
+  const place: { env?: number; org?: number } = where ?? { env: ctx.env!.no };
+  const id = ctx.services.ids.make('audit');
+  const changes = JSON.stringify({ before: change.before ?? null, after: change.after ?? null });
+  await insertEntry(tx, [
+    id,
+    place.env ?? null,
+    place.org ?? null,
     actor,
     action,
     target,
     user,
-    ip: ctx.ip ?? null,
-    requestId: ctx.requestId,
-    changes: { before, after },
-  });
+    ctx.ip ?? null,
+    ctx.requestId,
+    changes,
+  ]);
 }
 
 function actorOf(caller: Caller): string | null {
@@ -127,7 +139,7 @@ const formats = {
  * Quotes a cell by RFC 4180. A spreadsheet would run a cell that begins like a formula, so such a cell gets a '
  * before it.
  */
-export function csvCell(value: string | null): string {
+function csvCell(value: string | null): string {
   const text = value === null ? '' : /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,36 +1,26 @@
 import type { AuditEntry } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { anyRow, firstValue } from '../../platform/postgres/rows.ts';
 
-interface NewEntry {
-  id: string;
-  env: number | null;
-  /** null if the entry concerns an environment, whose organization it then is. */
-  org: number | null;
-  actor: string;
-  action: string;
-  target: string | null;
-  user: number | null;
-  ip: string | null;
-  requestId: string;
-  changes: { before: object | null; after: object | null };
-}
+/** `org` is null if the entry concerns an environment, whose organization it then is. */
+type NewEntry = [
+  id: string,
+  env: number | null,
+  org: number | null,
+  actor: string,
+  action: string,
+  target: string | null,
+  user: number | null,
+  ip: string | null,
+  requestId: string,
+  changes: string,
+];
 
 export async function insertEntry(tx: Queryable, entry: NewEntry): Promise<void> {
   await tx.query(
     `INSERT INTO audit (id, env, org, actor, action, target, usr, ip, request_id, changes)
      VALUES ($1, $2, coalesce($3, (SELECT org FROM environments WHERE no = $2)), $4, $5, $6, $7, $8, $9, $10)`,
-    [
-      entry.id,
-      entry.env,
-      entry.org,
-      entry.actor,
-      entry.action,
-      entry.target,
-      entry.user,
-      entry.ip,
-      entry.requestId,
-      JSON.stringify(entry.changes),
-    ],
+    entry,
   );
 }
 
@@ -75,34 +65,22 @@ export function listEntries(
 }
 
 /** The number of an environment that the account may manage; without an account, of any. */
-export async function manageableEnvironment(
-  db: Queryable,
-  id: string,
-  account: number | null,
-): Promise<number | undefined> {
-  const [row] = await db.query<{ no: number }>(
+export const manageableEnvironment = (db: Queryable, id: string, account: number | null) =>
+  firstValue<number>(
+    db,
     `SELECT no FROM environments e WHERE id = $1 AND ($2::int IS NULL
        OR EXISTS (SELECT 1 FROM organization_accounts m WHERE m.org = e.org AND m.account = $2))`,
     [id, account],
   );
-  return row?.no;
-}
 
 /** Returns false if the person's reading in this hour is noted already. */
-export async function noteContentRead(
-  tx: Queryable,
-  env: number,
-  conv: number,
-  account: number,
-  hour: Date,
-): Promise<boolean> {
-  const rows = await tx.query(
+export const noteContentRead = (tx: Queryable, env: number, conv: number, account: number, hour: Date) =>
+  anyRow(
+    tx,
     `INSERT INTO content_reads (env, conv, account, hour) VALUES ($1, $2, $3, $4)
        ON CONFLICT DO NOTHING RETURNING 1`,
     [env, conv, account, hour],
   );
-  return rows.length > 0;
-}
 
 export async function removeContentReads(db: Queryable, before: Date): Promise<void> {
   await db.query('DELETE FROM content_reads WHERE hour < $1', [before]);

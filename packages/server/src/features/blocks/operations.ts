@@ -1,23 +1,19 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Block, Input, Output } from '@parley/protocol';
+import { invalid } from '../../platform/api-errors.ts';
 import { lockConversation } from '../../log/sql/lock.ts';
+import type { Person } from '../../log/catalogue.ts';
 import { tell } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { directId } from '../direct-id.ts';
 import { happened } from '../happenings.ts';
-import { decodeCursor, isInteger, isTime, keyPage, pageLimit } from '../pages.ts';
+import { isTimedPlace, listPage } from '../pages.ts';
 import { existingUser } from '../users/operations.ts';
-import { personalChangeOf } from '../users/personal.ts';
+import { personalChange } from '../users/personal.ts';
 import * as sql from './sql.ts';
-import type { BlockPlace } from './sql.ts';
 
 /** Blocks between users (blocks.md). */
-
-interface Person {
-  no: number;
-  id: string;
-}
 
 export const add = (ctx: Context, input: Input<'blocks.add'>): Promise<Output<'blocks.add'>> =>
   ctx.db.tx(async (tx) => {
@@ -56,7 +52,7 @@ async function changed(
 ): Promise<void> {
   const { env, services } = ctx;
   const blocked = told.blockedAt !== null;
-  await personalChangeOf(ctx, tx, user.no, 'block', told);
+  await personalChange(ctx, tx, user.no, 'block', told);
   await tell(services.log, tx, env.no, 'user.blocked', { users: [user.no, other.no], data: { blocked } });
   const cid = directId(env.no, user.no, other.no);
   // This comes last, so that senders wait for nothing else.
@@ -78,8 +74,7 @@ async function peopleOf(
   { userId, byUserId }: { userId: string; byUserId?: string },
 ): Promise<{ user: Person; other: Person }> {
   const user = await blockerOf(ctx, tx, 'byUserId', byUserId);
-  if (user.id === userId)
-    throw new ApiError('invalid_request', { param: 'userId', message: 'Nobody can block themselves.' });
+  if (user.id === userId) throw invalid('userId', 'Nobody can block themselves.');
   const { no, id } = await existingUser(ctx, tx, userId);
   return { user, other: { no, id } };
 }
@@ -97,24 +92,18 @@ async function blockerOf(
       throw new ApiError('forbidden', { param, message: 'Only a server may name the user.' });
     return user;
   }
-  if (named === undefined)
-    throw new ApiError('invalid_request', { param, message: 'A server must say whose blocks.' });
+  if (named === undefined) throw invalid(param, 'A server must say whose blocks.');
   const { no, id } = await existingUser(ctx, db, named);
   return { no, id };
 }
 
 export async function list(ctx: Context, input: Input<'blocks.list'>): Promise<Output<'blocks.list'>> {
   const user = await blockerOf(ctx, ctx.db, 'userId', input.userId);
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace);
-  const rows = await sql.listBlocks(ctx.db, ctx.env.no, user.no, after, limit + 1);
-  return keyPage(
-    rows,
-    limit,
+  return listPage(
+    input,
+    isTimedPlace,
+    (after, most) => sql.listBlocks(ctx.db, ctx.env.no, user.no, after, most),
     ({ blockedAt, no }) => [blockedAt, no],
     ({ userId, blockedAt }) => ({ userId, blockedAt }),
   );
 }
-
-const isPlace = (value: unknown): value is BlockPlace =>
-  Array.isArray(value) && value.length === 2 && isTime(value[0]) && isInteger(value[1]);

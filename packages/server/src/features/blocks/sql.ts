@@ -1,5 +1,8 @@
+import type { Block } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { anyRow, firstValue } from '../../platform/postgres/rows.ts';
 import { guards } from '../../log/sql/guards.ts';
+import type { TimedPlace } from '../pages.ts';
 
 /**
  * Whoever changes a user's blocks locks the user's row first, and the conversation of the pair last; whoever creates such
@@ -14,25 +17,17 @@ export async function lockBlocksOf(tx: Tx, env: number, users: readonly number[]
   ]);
 }
 
-export interface BlockRow {
+interface BlockRow extends Block {
   /** The blocked user. */
   no: number;
-  userId: string;
-  blockedAt: string;
 }
 
-export async function findBlock(
-  db: Queryable,
-  env: number,
-  user: number,
-  blocked: number,
-): Promise<string | undefined> {
-  const [row] = await db.query<{ at: string }>(
-    'SELECT at FROM blocks WHERE usr = $2 AND blocked = $3 AND env = $1',
-    [env, user, blocked],
-  );
-  return row?.at;
-}
+export const findBlock = (db: Queryable, env: number, user: number, blocked: number) =>
+  firstValue<string>(db, 'SELECT at FROM blocks WHERE usr = $2 AND blocked = $3 AND env = $1', [
+    env,
+    user,
+    blocked,
+  ]);
 
 /** Returns null if the user already blocks as many as it may. */
 export async function insertBlock(
@@ -50,22 +45,18 @@ export async function insertBlock(
   return row?.at ?? null;
 }
 
-export async function deleteBlock(tx: Tx, env: number, user: number, blocked: number): Promise<boolean> {
-  const rows = await tx.query('DELETE FROM blocks WHERE usr = $2 AND blocked = $3 AND env = $1 RETURNING 1', [
+export const deleteBlock = (tx: Tx, env: number, user: number, blocked: number): Promise<boolean> =>
+  anyRow(tx, 'DELETE FROM blocks WHERE usr = $2 AND blocked = $3 AND env = $1 RETURNING 1', [
     env,
     user,
     blocked,
   ]);
-  return rows.length > 0;
-}
 
 const pair = '(usr = $2 AND blocked = $3 OR usr = $3 AND blocked = $2)';
 
 /** Whether one of the two blocks the other. */
-export async function pairBlocked(db: Queryable, env: number, a: number, b: number): Promise<boolean> {
-  const rows = await db.query(`SELECT 1 FROM blocks WHERE env = $1 AND ${pair} LIMIT 1`, [env, a, b]);
-  return rows.length > 0;
-}
+export const pairBlocked = (db: Queryable, env: number, a: number, b: number): Promise<boolean> =>
+  anyRow(db, `SELECT 1 FROM blocks WHERE env = $1 AND ${pair} LIMIT 1`, [env, a, b]);
 
 /** Makes the flag of a locked conversation agree with the blocks of its two users. */
 export async function flagPair(tx: Tx, env: number, conv: number, a: number, b: number): Promise<void> {
@@ -100,14 +91,11 @@ export async function blockersOf(
   return new Set(rows.map((row) => row.usr));
 }
 
-/** Where a page ended. */
-export type BlockPlace = [at: string, user: number];
-
 export const listBlocks = (
   db: Queryable,
   env: number,
   user: number,
-  after: BlockPlace | null,
+  after: TimedPlace | null,
   limit: number,
 ): Promise<BlockRow[]> =>
   db.query<BlockRow>(

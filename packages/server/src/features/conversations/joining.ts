@@ -9,7 +9,7 @@ import type { LockedConversation } from '../../log/sql/lock.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { parseMetadata } from '../metadata.ts';
-import { decodeCursor, isInteger, keyPage, pageLimit } from '../pages.ts';
+import { isInteger, listPage } from '../pages.ts';
 import { wordsOf } from '../fold.ts';
 import { lockForChange, missing, readable, requireGroup, requireModerator } from './access.ts';
 import type { LockedAccess } from './access.ts';
@@ -162,17 +162,18 @@ export async function discover(
   ctx: Context,
   input: Input<'conversations.discover'>,
 ): Promise<Output<'conversations.discover'>> {
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace);
   const env = ctx.env.no;
   const words = input.q === undefined ? null : listedWords(input.q).slice(-mostWords);
-  const rows =
-    words === null
-      ? await listing.listed(ctx.db, env, after, limit + 1)
-      : words.length === 0
-        ? []
-        : await listing.listedWith(ctx.db, env, words, after, limit + 1);
-  return keyPage(rows, limit, ({ memberCount, place, no }) => [memberCount, place, no], viewPreview);
+  return listPage(
+    input,
+    isPlace,
+    async (after, most) => {
+      if (words === null) return listing.listed(ctx.db, env, after, most);
+      return words.length === 0 ? [] : listing.listedWith(ctx.db, env, words, after, most);
+    },
+    ({ memberCount, place, no }) => [memberCount, place, no],
+    viewPreview,
+  );
 }
 
 const isPlace = (value: unknown): value is ListedPlace =>

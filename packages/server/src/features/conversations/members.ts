@@ -20,44 +20,30 @@ import type { LockedAccess } from './access.ts';
 import { membersChanged } from './joining.ts';
 import { insertMembers } from './sql.ts';
 import { happened } from '../happenings.ts';
-import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { isString, listPage } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import * as sql from './sql/members.ts';
 import { bansOf, liftBans } from './sql/restrictions.ts';
 
-const notAMember = () =>
-  new ApiError('not_found', { message: 'The user is not a member of the conversation.' });
+async function memberNamed(ctx: Context, tx: Tx, conv: LockedConversation, userId: string) {
+  const user = await findUser(tx, ctx.env.no, userId);
+  const [member] = user ? await sql.findMembers(tx, ctx.env.no, conv.no, [user.no]) : [];
+  if (member) return member;
+  throw new ApiError('not_found', { message: 'The user is not a member of the conversation.' });
+}
 
 function requireRoom(members: number): void {
   if (members > limits.groupMembers)
     throw invalid('userIds', `A group has at most ${limits.groupMembers} members.`);
 }
 
-/** What the dashboard does is recorded, the user by number, because an erasure renames it. */
-const note = (
-  ctx: Context,
-  tx: Tx,
-  action: 'members.add' | 'members.remove',
-  conv: LockedConversation,
-  user: number,
-): Promise<void> =>
-  noteChange(ctx, tx, {
-    where: { env: ctx.env.no },
-    action,
-    user,
-    before: null,
-    after: { conversationId: conv.id },
-  });
-
 export async function list(ctx: Context, input: Input<'members.list'>): Promise<Output<'members.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
-  const rows = await sql.listMembers(ctx.db, ctx.env.no, conv.no, after, limit + 1);
-  return keyPage(
-    rows,
-    limit,
+  return listPage(
+    input,
+    isString,
+    (after, most) => sql.listMembers(ctx.db, ctx.env.no, conv.no, after ?? '', most),
     (m) => m.userId,
     (m) => m,
   );
@@ -83,7 +69,8 @@ export async function add(ctx: Context, input: Input<'members.add'>): Promise<Ou
     const [seq] = await record(ctx.services.log, tx, conv, [{ type: 'member.added', actor, users: added }]);
     await insertMembers(tx, env, conv.no, numbers, null, seq!);
     await membersChanged(tx, conv);
-    for (const user of numbers) await note(ctx, tx, 'members.add', conv, user);
+    for (const user of numbers)
+      await noteChange(ctx, tx, { action: 'members.add', user, after: { conversationId: conv.id } });
     return { data: (await sql.findMembers(tx, env, conv.no, numbers)).map(viewMember) };
   });
 }
@@ -95,12 +82,7 @@ async function passBans(ctx: Context, tx: Tx, conv: LockedConversation, users: n
   if (bans.size > 0) throw restricted('A user is banned from the conversation.', Math.max(...bans.values()));
 }
 
-const viewMember = ({ userId, role, lastReadSeq, lastDeliveredSeq }: Member): Member => ({
-  userId,
-  role,
-  lastReadSeq,
-  lastDeliveredSeq,
-});
+const viewMember = ({ no: _, ...member }: Member & { no: number }): Member => member;
 
 export async function remove(ctx: Context, input: Input<'members.remove'>): Promise<void> {
   await ctx.db.tx(async (tx) => {
@@ -108,11 +90,10 @@ export async function remove(ctx: Context, input: Input<'members.remove'>): Prom
     requireGroup(access.conv);
     const leaving = access.actor?.id === input.userId;
     if (!leaving) requireModerator(access, 'member');
-    const user = await findUser(tx, ctx.env.no, input.userId);
-    const [member] = user ? await sql.findMembers(tx, ctx.env.no, access.conv.no, [user.no]) : [];
-    if (!member) throw notAMember();
+    const member = await memberNamed(ctx, tx, access.conv, input.userId);
     if (!leaving) requireModerator(access, member.role);
-    await note(ctx, tx, 'members.remove', access.conv, member.no);
+    const after = { conversationId: access.conv.id };
+    await noteChange(ctx, tx, { action: 'members.remove', user: member.no, after });
     await removeFromGroup(ctx, tx, access.conv, {
       user: { no: member.no, id: member.userId },
       actor: access.actor,
@@ -141,9 +122,7 @@ export async function update(ctx: Context, input: Input<'members.update'>): Prom
     const { conv, actor } = access;
     requireGroup(conv);
     requireRoleSetter(ctx, access, input.role);
-    const user = await findUser(tx, ctx.env.no, input.userId);
-    const [member] = user ? await sql.findMembers(tx, ctx.env.no, conv.no, [user.no]) : [];
-    if (!member) throw notAMember();
+    const member = await memberNamed(ctx, tx, conv, input.userId);
     if (actor && member.role === 'owner')
       throw new ApiError('forbidden', { message: 'Only a server may change the role of an owner.' });
     if (member.role !== input.role) {

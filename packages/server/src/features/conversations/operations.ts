@@ -16,9 +16,8 @@ import type { LevelRow } from '../levels.ts';
 import { parseMetadata } from '../metadata.ts';
 import { pageLimit } from '../pages.ts';
 import { moment } from '../time.ts';
-import { resolveUsers } from '../users/operations.ts';
+import { existingUser, resolveUsers } from '../users/operations.ts';
 import { personalChange } from '../users/personal.ts';
-import { findUser } from '../users/sql.ts';
 import {
   lockForChange,
   readable,
@@ -81,10 +80,8 @@ export async function create(
     await sql.insertMembers(tx, ctx.env.no, created.no, numbers, owner, 0);
     await listingChanged(tx, { env: ctx.env.no, ...created }, { rules: null });
     await noteChange(ctx, tx, {
-      where: { env: ctx.env.no },
       action: 'conversations.create',
       target: id,
-      before: null,
       after: { type: input.type, members: numbers.length },
     });
     return appendCreated(ctx, tx, id);
@@ -178,9 +175,7 @@ async function listedUser(ctx: Context, userId: string | undefined): Promise<num
     return ctx.caller.user.no;
   }
   if (userId === undefined) throw invalid('userId', 'A server must say whose conversations: give userId.');
-  const row = await findUser(ctx.db, ctx.env.no, userId);
-  if (!row) throw notFound('User');
-  return row.no;
+  return (await existingUser(ctx, ctx.db, userId)).no;
 }
 
 export async function get(ctx: Context, input: Input<'conversations.get'>): Promise<Conversation> {
@@ -213,7 +208,6 @@ export async function update(ctx: Context, input: Input<'conversations.update'>)
       await sql.updateConversation(tx, ctx.env.no, conv.no, conv);
       await listingChanged(tx, conv, before);
       await noteChange(ctx, tx, {
-        where: { env: ctx.env.no },
         action: 'conversations.update',
         target: conv.id,
         before: { name: before.name, rules: parseRules(before) },
@@ -277,7 +271,7 @@ async function changeLevel(ctx: Context, conversationId: string, change: LevelRo
   const same = row.muted === next.muted && row.mutedUntil === next.mutedUntil && row.level === next.level;
   if (user !== undefined && !same)
     await ctx.db.tx(async (tx) => {
-      await personalChange(ctx, tx, 'level', answer);
+      await personalChange(ctx, tx, user, 'level', answer);
       // This locks the conversation, and comes last, so that senders wait for nothing else.
       await sql.setLevel(tx, ctx.env.no, row.no, user, change);
     });

@@ -1,22 +1,22 @@
 import { ApiError } from '@parley/protocol';
 import type { Input, Output, Restriction } from '@parley/protocol';
+import { invalid } from '../../platform/api-errors.ts';
 import type { Person } from '../../log/catalogue.ts';
 import { tell } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { record as noteChange } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { happened } from '../happenings.ts';
-import { decodeCursor, isInteger, isTime, keyPage, pageLimit } from '../pages.ts';
+import { isTimedPlace, listPage } from '../pages.ts';
 import { moment } from '../time.ts';
 import { existingUser } from '../users/operations.ts';
-import { personalChangeOf } from '../users/personal.ts';
+import { personalChange } from '../users/personal.ts';
 import { lockUser, setSilenced } from '../users/sql.ts';
 import { lockForChange, readable, requireGroup, requireModerator } from './access.ts';
 import type { LockedAccess } from './access.ts';
 import { removeFromGroup } from './members.ts';
 import { findMembers } from './sql/members.ts';
 import * as sql from './sql/restrictions.ts';
-import type { RestrictionPlace } from './sql/restrictions.ts';
 
 /** restrictions.md: bans and silences. */
 
@@ -74,8 +74,7 @@ async function change<R extends Restriction | null | undefined>(
     await lockUser(tx, ctx.env.no, no);
     const access = await lockForChange(ctx, tx, conversationId);
     requireGroup(access.conv, 'Restrictions are for groups.');
-    if (access.actor?.no === no)
-      throw new ApiError('invalid_request', { param: 'userId', message: 'Nobody can restrict themselves.' });
+    if (access.actor?.no === no) throw invalid('userId', 'Nobody can restrict themselves.');
     const [member] = await findMembers(tx, ctx.env.no, access.conv.no, [no]);
     requireModerator(access, member?.role ?? 'member');
     const done = await run(tx, { access, user: { no, id }, role: member?.role ?? null });
@@ -83,7 +82,7 @@ async function change<R extends Restriction | null | undefined>(
     // What somebody writes into a reason must not reach people who are not in the group, and may have blocked the writer.
     const kept = member === undefined && access.actor ? { reason: null } : {};
     const told = done ? { ...done, ...kept } : lifted(id);
-    await personalChangeOf(ctx, tx, no, 'restriction', { conversationId, ...told });
+    await personalChange(ctx, tx, no, 'restriction', { conversationId, ...told });
     await tellWebhooks(ctx, tx, { no, id }, access.actor, conversationId, done);
     return done;
   });
@@ -110,19 +109,14 @@ export async function list(
 ): Promise<Output<'restrictions.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
   requireModerator({ role: conv.role, actor: ctx.caller.user }, 'member');
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace);
-  const rows = await sql.listRestrictions(ctx.db, ctx.env.no, conv.no, after, limit + 1);
-  return keyPage(
-    rows,
-    limit,
+  return listPage(
+    input,
+    isTimedPlace,
+    (after, most) => sql.listRestrictions(ctx.db, ctx.env.no, conv.no, after, most),
     ({ at, no }) => [at, no],
     ({ no: _, ...view }) => view,
   );
 }
-
-const isPlace = (value: unknown): value is RestrictionPlace =>
-  Array.isArray(value) && value.length === 2 && isTime(value[0]) && isInteger(value[1]);
 
 /** restrictions#user: all that are in force. */
 export async function listOfUser(
@@ -130,12 +124,10 @@ export async function listOfUser(
   input: Input<'users.listRestrictions'>,
 ): Promise<Output<'users.listRestrictions'>> {
   const user = await existingUser(ctx, ctx.db, input.userId);
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace);
-  const rows = await sql.restrictionsOf(ctx.db, ctx.env.no, user.no, after, limit + 1);
-  return keyPage(
-    rows,
-    limit,
+  return listPage(
+    input,
+    isTimedPlace,
+    (after, most) => sql.restrictionsOf(ctx.db, ctx.env.no, user.no, after, most),
     ({ at, conv }) => [at, conv],
     ({ conv: _, ...view }) => view,
   );
@@ -170,16 +162,14 @@ async function told(
   user: Person,
   done: Restriction | null,
 ): Promise<void> {
-  await personalChangeOf(ctx, tx, user.no, 'restriction', {
+  await personalChange(ctx, tx, user.no, 'restriction', {
     conversationId: null,
     ...(done ?? lifted(user.id)),
   });
   await tellWebhooks(ctx, tx, user, null, null, done);
   await noteChange(ctx, tx, {
-    where: { env: ctx.env.no },
     action,
     user: user.no,
-    before: null,
     after: done && { until: done.until, reason: done.reason },
   });
 }

@@ -3,10 +3,12 @@ import type {
   Conversation,
   ConversationListItem,
   ConversationRules,
+  Member,
   Role,
 } from '@parley/protocol';
 import type { LockedConversation } from '../../log/sql/lock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { column, firstRow } from '../../platform/postgres/rows.ts';
 import { conversationOf, memberOf } from '../sql/lookups.ts';
 import { latestLive } from '../sql/message-reader.ts';
 import { defaultLevelOf, levelOf } from '../levels.ts';
@@ -15,11 +17,11 @@ import { parseMetadata } from '../metadata.ts';
 import { mentionUnreadCount, newReader, unreadCount } from '../../log/unread/sql/counters.ts';
 
 export type ConversationRow = Omit<LockedConversation, 'env' | 'flags' | 'lockedAt' | 'activeAt'>;
+/** Of the conversation `c`. */
+export const conversationColumns = `c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq",
+  c.created_at AS "createdAt", c.deleted_at AS "deletedAt"`;
 
-export interface MemberView {
-  userId: string;
-  role: Role;
-}
+export type MemberView = Pick<Member, 'userId' | 'role'>;
 
 /** Missing where all is as by default. */
 const viewRules = ({ rules }: { rules: string | null }): { rules?: ConversationRules } =>
@@ -48,27 +50,16 @@ export interface SeenConversation extends ConversationRow {
 }
 
 /** The conversation, with the role of one user in it, and which messages the user is pushed (null if it is not a member). */
-export async function findConversation(
-  db: Queryable,
-  env: number,
-  id: string,
-  user: number | null,
-): Promise<SeenConversation | undefined> {
-  const [row] = await db.query<SeenConversation>(
-    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
-       c.deleted_at AS "deletedAt", c.flags, m.role, m.muted, m.muted_until AS "mutedUntil", m.level
+export const findConversation = (db: Queryable, env: number, id: string, user: number | null) =>
+  firstRow<SeenConversation>(
+    db,
+    `SELECT ${conversationColumns}, c.flags, m.role, m.muted, m.muted_until AS "mutedUntil", m.level
      FROM conversations c LEFT JOIN members m ON m.env = c.env AND m.conv = c.no AND m.usr = $3
      WHERE c.env = $1 AND c.id = $2`,
     [env, id, user],
   );
-  return row;
-}
 
-export const listMembers = (
-  db: Queryable,
-  env: number,
-  conv: number,
-): Promise<(MemberView & { no: number })[]> =>
+export const listMembers = (db: Queryable, env: number, conv: number) =>
   db.query<MemberView & { no: number }>(
     `SELECT u.no, u.id AS "userId", m.role FROM members m JOIN users u ON u.env = m.env AND u.no = m.usr
      WHERE m.env = $1 AND m.conv = $2 ORDER BY u.id`,
@@ -81,7 +72,7 @@ export const listMemberViews = async (db: Queryable, env: number, conv: number):
   (await listMembers(db, env, conv)).map(viewMember);
 
 /** Returns undefined if a conversation with this id already exists. */
-export async function insertConversation(
+export const insertConversation = (
   db: Queryable,
   env: number,
   row: {
@@ -94,16 +85,15 @@ export async function insertConversation(
     /** The user whose client creates it; null if a server does. */
     creator: number | null;
   },
-): Promise<ConversationRow | undefined> {
-  const [created] = await db.query<ConversationRow>(
+): Promise<ConversationRow | undefined> =>
+  firstRow(
+    db,
     `INSERT INTO conversations (env, id, type, name, metadata, creator, rules, flags, last_activity_at, last_activity_step, created_at)
      SELECT $1, $2, $3, $4, $5, $6, $7, $8, a, activity_step(a), t FROM activity_clock() x(t, a)
      ON CONFLICT (env, id) DO NOTHING
      RETURNING no, id, type, name, metadata, rules, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt"`,
     [env, row.id, row.type, row.name, row.metadata, row.creator, row.rules, row.flags],
   );
-  return created;
-}
 
 /**
  * Counts what the user's clients created before this conversation. The lock on the user is held until the transaction
@@ -211,13 +201,12 @@ export async function setLevel(
 }
 
 /** Conversations in which the user has chosen a level. */
-export const convsWithLevel = async (db: Queryable, env: number, user: number): Promise<number[]> =>
-  (
-    await db.query<{ conv: number }>(
-      'SELECT conv FROM members WHERE usr = $2 AND env + 0 = $1 AND (muted OR level IS NOT NULL) ORDER BY conv',
-      [env, user],
-    )
-  ).map((r) => r.conv);
+export const convsWithLevel = (db: Queryable, env: number, user: number): Promise<number[]> =>
+  column(
+    db,
+    'SELECT conv FROM members WHERE usr = $2 AND env + 0 = $1 AND (muted OR level IS NOT NULL) ORDER BY conv',
+    [env, user],
+  );
 
 /** Of an erased user. The conversation is locked. */
 export async function forgetLevel(tx: Queryable, env: number, conv: number, user: number): Promise<void> {

@@ -15,7 +15,7 @@ import type { HookRow } from './sql.ts';
  */
 
 /** Why a hook gave no answer; logs, metrics and webhooks name it. */
-export type HookErrorClass =
+type HookErrorClass =
   'timeout' | 'name' | 'refused_address' | 'connection' | 'status' | 'answer' | 'overloaded' | 'circuit_open';
 
 /** The hook gave no answer that can be used. */

@@ -7,13 +7,13 @@ import type {
   HookWithSecret,
   Input,
   SetHook,
-  OperationName,
   Output,
 } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
-import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { isString, listPage } from '../pages.ts';
 import { nextHooks } from '../tenancy/sql/environments.ts';
 import { makeSecret } from '../webhooks/signature.ts';
 import { checkedUrl } from '../webhooks/target.ts';
@@ -25,32 +25,19 @@ import type { HookRow, HookSettings } from './sql.ts';
 
 /** How hooks are set (hooks.md). */
 
-const missing = () => new ApiError('not_found', { message: 'Hook not found.' });
-
 async function existing(ctx: Context, db: Queryable, kind: HookKind): Promise<HookRow> {
   const row = await sql.findHook(db, ctx.env.no, kind);
-  if (!row) throw missing();
+  if (!row) throw notFound('Hook');
   return row;
 }
 
-const settingsOf = ({ kind, url, timeoutMs, onFailure, edits, servers, types }: HookRow): HookSettings => ({
-  kind,
-  url,
-  timeoutMs,
-  onFailure,
-  edits,
-  servers,
-  types,
-});
-
-/** Records in the audit log what the dashboard does. */
-const note = (
-  ctx: Context,
-  tx: Tx,
-  action: Extract<OperationName, `hooks.${string}`>,
-  target: string,
-  changes: { before: object | null; after: object | null } = { before: null, after: null },
-): Promise<void> => record(ctx, tx, { where: { env: ctx.env.no }, action, target, ...changes });
+const settingsOf = ({
+  no: _no,
+  createdAt: _made,
+  updatedAt: _set,
+  failingSince: _failing,
+  ...settings
+}: HookRow): HookSettings => settings;
 
 /** Makes the hook's new current secret; only this answer ever shows it. */
 async function newSecret(ctx: Context, tx: Tx, row: HookRow): Promise<HookWithSecret> {
@@ -75,7 +62,11 @@ export function set(ctx: Context, input: Input<'hooks.set'>): Promise<SetHook> {
     const row = await sql.setHook(tx, ctx.env.no, wanted);
     const changes = difference(before ? settingsOf(before) : {}, settingsOf(row));
     if (changes)
-      await note(ctx, tx, 'hooks.set', row.kind, before ? changes : { before: null, after: wanted });
+      await record(ctx, tx, {
+        action: 'hooks.set',
+        target: row.kind,
+        ...(before ? changes : { after: wanted }),
+      });
     return before ? sql.viewHook(row) : newSecret(ctx, tx, row);
   });
 }
@@ -83,12 +74,17 @@ export function set(ctx: Context, input: Input<'hooks.set'>): Promise<SetHook> {
 export const get = async (ctx: Context, { kind }: Input<'hooks.get'>): Promise<Hook> =>
   sql.viewHook(await existing(ctx, ctx.db, kind));
 
-export async function list(ctx: Context, input: Input<'hooks.list'>): Promise<Output<'hooks.list'>> {
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
-  const rows = (await sql.findHooks(ctx.db, ctx.env.no)).filter(({ kind }) => kind > after);
-  return keyPage(rows.slice(0, limit + 1), limit, (row) => row.kind, sql.viewHook);
-}
+export const list = (ctx: Context, input: Input<'hooks.list'>): Promise<Output<'hooks.list'>> =>
+  listPage(
+    input,
+    isString,
+    async (after, most) => {
+      const rows = await sql.findHooks(ctx.db, ctx.env.no);
+      return rows.filter(({ kind }) => kind > (after ?? '')).slice(0, most);
+    },
+    (row) => row.kind,
+    sql.viewHook,
+  );
 
 export async function remove(ctx: Context, { kind }: Input<'hooks.delete'>): Promise<void> {
   await ctx.db.tx(async (tx) => {
@@ -96,7 +92,7 @@ export async function remove(ctx: Context, { kind }: Input<'hooks.delete'>): Pro
     const before = await sql.findHook(tx, ctx.env.no, kind);
     if (!before) return;
     await sql.deleteHook(tx, ctx.env.no, kind);
-    await note(ctx, tx, 'hooks.delete', kind, { before: settingsOf(before), after: null });
+    await record(ctx, tx, { action: 'hooks.delete', target: kind, before: settingsOf(before) });
   });
 }
 
@@ -104,13 +100,13 @@ export const rotateSecret = (ctx: Context, { kind }: Input<'hooks.rotateSecret'>
   ctx.db.tx(async (tx) => {
     await nextHooks(tx, ctx.env.no);
     const row = await existing(ctx, tx, kind);
-    await note(ctx, tx, 'hooks.rotateSecret', kind);
+    await record(ctx, tx, { action: 'hooks.rotateSecret', target: kind });
     return newSecret(ctx, tx, row);
   });
 
 export async function test(ctx: Context, { kind }: Input<'hooks.test'>): Promise<HookTest> {
   const row = await existing(ctx, ctx.db, kind);
-  await ctx.db.tx((tx) => note(ctx, tx, 'hooks.test', kind));
+  await record(ctx, ctx.db, { action: 'hooks.test', target: kind });
   try {
     const { verdict, status, ms, failure, requestId } = await ctx.services.hooks.test(ctx.env, row, {
       ...sampleBeforeSend,

@@ -51,11 +51,6 @@ export interface Hooks {
   failedOpen(kind: HookKind): void;
 }
 
-export interface HookService extends Hooks {
-  /** Waits until changes that were seen are told. */
-  close(): Promise<void>;
-}
-
 type HookedEnvironment = Pick<Environment, 'no' | 'id' | 'hooks'>;
 
 /** hooks#bounds */
@@ -84,7 +79,7 @@ export function createHookService(options: {
   logger: Logger;
   metrics: Metrics;
   recorder: Pick<Recorder, 'add'>;
-}): HookService {
+}): Hooks & { close(): Promise<void> } {
   const { db, clock, logger, vault } = options;
   const outbound = createOutbound({
     allowPrivate: options.config.allowPrivateTargets,
@@ -202,6 +197,7 @@ export function createHookService(options: {
     },
     failedOpen: measure.failedOpen,
     close: async () => {
+      // Changes that were seen are told first.
       await Promise.all(telling);
       outbound.close();
     },

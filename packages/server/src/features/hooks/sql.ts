@@ -1,5 +1,6 @@
 import type { Hook, HookKind, HookStats } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { anyRow, firstRow, oneRow } from '../../platform/postgres/rows.ts';
 import { signingSecrets } from '../sql/signing-secrets.ts';
 
 /** Hooks change only after `nextHooks` (features/tenancy) locked the environment. */
@@ -18,13 +19,8 @@ export const secrets = signingSecrets('hook_secrets', 'hook');
 export const findHooks = (db: Queryable, env: number): Promise<HookRow[]> =>
   db.query<HookRow>(`SELECT ${columns} FROM hooks WHERE env = $1 ORDER BY kind`, [env]);
 
-export async function findHook(db: Queryable, env: number, kind: HookKind): Promise<HookRow | undefined> {
-  const [row] = await db.query<HookRow>(`SELECT ${columns} FROM hooks WHERE env = $1 AND kind = $2`, [
-    env,
-    kind,
-  ]);
-  return row;
-}
+export const findHook = (db: Queryable, env: number, kind: HookKind): Promise<HookRow | undefined> =>
+  firstRow(db, `SELECT ${columns} FROM hooks WHERE env = $1 AND kind = $2`, [env, kind]);
 
 export type HookSettings = Pick<
   Hook,
@@ -32,8 +28,9 @@ export type HookSettings = Pick<
 >;
 
 /** A hook that is set again is believed to work. */
-export async function setHook(tx: Tx, env: number, hook: HookSettings): Promise<HookRow> {
-  const [row] = await tx.query<HookRow>(
+export const setHook = (tx: Tx, env: number, hook: HookSettings): Promise<HookRow> =>
+  oneRow(
+    tx,
     `INSERT INTO hooks (env, kind, url, timeout_ms, on_failure, edits, servers, types, created_at, updated_at)
      SELECT $1, $2, $3, $4, $5, $6, $7, $8, t, t FROM (SELECT clock_timestamp() AS t) x
      ON CONFLICT (env, kind) DO UPDATE SET url = excluded.url, timeout_ms = excluded.timeout_ms,
@@ -42,40 +39,32 @@ export async function setHook(tx: Tx, env: number, hook: HookSettings): Promise<
      RETURNING ${columns}`,
     [env, hook.kind, hook.url, hook.timeoutMs, hook.onFailure, hook.edits, hook.servers, hook.types],
   );
-  return row!;
-}
 
 export async function deleteHook(tx: Tx, env: number, kind: HookKind): Promise<void> {
   await tx.query('DELETE FROM hooks WHERE env = $1 AND kind = $2', [env, kind]);
 }
 
 /** Returns whether this changed anything: of several processes that see the same, one tells of it. */
-export async function markFailing(tx: Tx, env: number, hook: number, since: string): Promise<boolean> {
-  const rows = await tx.query(
+export const markFailing = (tx: Tx, env: number, hook: number, since: string): Promise<boolean> =>
+  anyRow(
+    tx,
     'UPDATE hooks SET failing_since = $3 WHERE no = $2 AND env = $1 AND failing_since IS NULL RETURNING 1',
     [env, hook, since],
   );
-  return rows.length > 0;
-}
 
-export async function markWell(tx: Tx, env: number, hook: number): Promise<boolean> {
-  const rows = await tx.query(
+export const markWell = (tx: Tx, env: number, hook: number): Promise<boolean> =>
+  anyRow(
+    tx,
     'UPDATE hooks SET failing_since = NULL WHERE no = $2 AND env = $1 AND failing_since IS NOT NULL RETURNING 1',
     [env, hook],
   );
-  return rows.length > 0;
-}
 
 /** How many rows of the request log are looked through. */
 const looked = 20_000;
 
-export async function hookStats(
-  db: Queryable,
-  env: number,
-  operation: string,
-  since: string,
-): Promise<Omit<HookStats, 'since'>> {
-  const [row] = await db.query<Omit<HookStats, 'since'>>(
+export const hookStats = (db: Queryable, env: number, operation: string, since: string) =>
+  oneRow<Omit<HookStats, 'since'>>(
+    db,
     `SELECT count(*) AS calls, count(*) FILTER (WHERE failed) AS failures,
        count(*) FILTER (WHERE NOT failed AND code IS NULL) AS allowed,
        count(*) FILTER (WHERE NOT failed AND code = 'reject') AS rejected,
@@ -85,5 +74,3 @@ export async function hookStats(
      WHERE kind = 'hook' AND operation = $2`,
     [env, operation, since],
   );
-  return row!;
-}

@@ -1,5 +1,5 @@
 import { ApiError } from '@parley/protocol';
-import type { Attachment, BeforeSend } from '@parley/protocol';
+import type { BeforeSend } from '@parley/protocol';
 import { notFound } from '../../platform/api-errors.ts';
 import type { Context } from '../context.ts';
 import { badAnswer, beforeSendType, readBeforeSend } from '../hooks/before-send.ts';
@@ -126,29 +126,16 @@ function dataOf({ input, sender }: Draft, found: Looked): BeforeSend {
   };
 }
 
-export const conversationOf = (conversation: {
-  id: string;
-  type: 'direct' | 'group';
-  name: string | null;
-  metadata: string | null;
-}): BeforeSend['conversation'] => ({
-  id: conversation.id,
-  type: conversation.type,
-  name: conversation.name,
-  metadata: parseMetadata(conversation.metadata),
-});
-
-/** The fields of files that a hook sees. */
-export const fileOf = ({
+export const conversationOf = ({
   id,
+  type,
   name,
-  size,
-  mimeType,
-}: Attachment): BeforeSend['message']['attachments'][number] => ({
+  metadata,
+}: Pick<Looked, 'id' | 'type' | 'name' | 'metadata'>): BeforeSend['conversation'] => ({
   id,
+  type,
   name,
-  size,
-  mimeType,
+  metadata: parseMetadata(metadata),
 });
 
 /** Where the text changes without the mentions, who is mentioned stays, and the ranges go. */

@@ -19,7 +19,7 @@ import * as reader from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import type { Automaton } from '../words/automaton.ts';
 import { badWords, listsFor, rejected, reportsOn } from '../words/check.ts';
-import { concerns, conversationOf, decide, fileOf, hookFor } from './before-send.ts';
+import { concerns, conversationOf, decide, hookFor } from './before-send.ts';
 import { allowAll, checkMentions, isForAll, mentionedUsers, storedMentions } from './mentions.ts';
 import { findAnywhere, missing, readableMessage, withMessage } from './operations.ts';
 import type { LockedMessage } from './operations.ts';
@@ -27,14 +27,8 @@ import * as sql from './sql.ts';
 
 type EditInput = Input<'messages.update'>;
 
-export interface Edited {
-  message: Message;
-  /** The event's own seq; the message keeps its original one. */
-  eventSeq: number;
-}
-
 /** @param decided what the word lists say, if they and the hook have seen it. */
-async function change(ctx: Context, input: EditInput, decided: Listed | null): Promise<Edited> {
+async function change(ctx: Context, input: EditInput, decided: Listed | null): Promise<Change<Message>> {
   const lists = decided ? null : await listsOf(ctx, input);
   return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
     requireWriting(access);
@@ -62,7 +56,8 @@ async function change(ctx: Context, input: EditInput, decided: Listed | null): P
     const [seq] = await record(ctx.services.log, tx, access.conv, [
       { type: 'message.updated', actor: access.actor, message },
     ]);
-    return { message, eventSeq: seq! };
+    // The message keeps its original seq.
+    return new Change(200, message, seq!);
   });
 }
 
@@ -141,11 +136,9 @@ function requireChange(input: EditInput): void {
     throw invalid('text', 'Give text, metadata or mentions.');
 }
 
-const reply = ({ message, eventSeq }: Edited): Change<Message> => new Change(200, message, eventSeq);
-
 export async function edit(ctx: Context, input: EditInput): Promise<Change<Message>> {
   requireChange(input);
-  return reply(await change(ctx, input, null));
+  return change(ctx, input, null);
 }
 
 type Briefly = <T>(work: () => Promise<T>) => Promise<T>;
@@ -182,7 +175,7 @@ async function prepared(
   const wanted: EditInput = { ...input, ...(found.text === undefined ? {} : { text: found.text }) };
   if (wanted.mentions) checkMentions(ctx, wanted.text ?? row.text, wanted.mentions);
   const decided = await ask(ctx, hook, { row, conv, wanted }, briefly);
-  return async (inner) => reply(await change(inner, decided, found));
+  return (inner) => change(inner, decided, found);
 }
 
 async function ask(
@@ -202,7 +195,7 @@ async function ask(
       replyTo,
       threadId: null,
       mentions: wanted.mentions ?? row.mentions ?? [],
-      attachments: attachments.map(fileOf),
+      attachments: attachments.map(({ id, name, size, mimeType }) => ({ id, name, size, mimeType })),
       metadata: wanted.metadata ?? metadata,
     },
   };

@@ -1,16 +1,14 @@
-import { ApiError } from '@parley/protocol';
 import type { Mention, NewMention } from '@parley/protocol';
+import { invalid } from '../../platform/api-errors.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { requireAllowed } from '../conversations/rules.ts';
 import type { LockedAccess } from '../conversations/access.ts';
 import { requireFeature } from '../enabled.ts';
 import type { StoredMention } from '../extras.ts';
-import { numbersOfAll } from '../users/sql.ts';
+import { userNumbers } from '../users/sql.ts';
 
 /** What is checked of `mentions` before they are stored (mentions.md). */
-
-const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
 
 /** Checks what can be checked without the store. @param text the text that the ranges are in. */
 export function checkMentions(
@@ -25,18 +23,21 @@ export function checkMentions(
   for (const [i, { type, userId, offset, length }] of mentions.entries()) {
     const at = `mentions[${i}]`;
     if (type !== 'user') {
-      if (userId !== undefined) throw bad(`${at}.userId`, `A mention of ${type} names no user.`);
-      if (++all > 1) throw bad(at, 'A message mentions everyone or here once.');
-    } else if (userId === undefined) throw bad(`${at}.userId`, 'userId is required.');
-    else if (users.size === users.add(userId).size) throw bad(at, 'A user is mentioned once.');
+      if (userId !== undefined) throw invalid(`${at}.userId`, `A mention of ${type} names no user.`);
+      if (++all > 1) throw invalid(at, 'A message mentions everyone or here once.');
+    } else if (userId === undefined) throw invalid(`${at}.userId`, 'userId is required.');
+    else if (users.size === users.add(userId).size) throw invalid(at, 'A user is mentioned once.');
     if (offset === undefined && length === undefined) continue;
     if (offset === undefined || length === undefined)
-      throw bad(`${at}.${offset === undefined ? 'offset' : 'length'}`, 'A range has both offset and length.');
-    if (offset < end) throw bad(`${at}.offset`, 'Ranges ascend and do not overlap.');
+      throw invalid(
+        `${at}.${offset === undefined ? 'offset' : 'length'}`,
+        'A range has both offset and length.',
+      );
+    if (offset < end) throw invalid(`${at}.offset`, 'Ranges ascend and do not overlap.');
     end = offset + length;
-    if (text === null || end > text.length) throw bad(at, 'The range is not inside the text.');
+    if (text === null || end > text.length) throw invalid(at, 'The range is not inside the text.');
     if (splitsPair(text, offset) || splitsPair(text, end))
-      throw bad(at, 'The range begins or ends inside a surrogate pair.');
+      throw invalid(at, 'The range begins or ends inside a surrogate pair.');
   }
 }
 
@@ -52,7 +53,7 @@ export function allowAll(
   conversation: { type: string; rules: string | null },
   by: Pick<LockedAccess, 'role' | 'actor'>,
 ): void {
-  if (conversation.type === 'direct') throw bad('mentions', 'Everyone and here are for groups.');
+  if (conversation.type === 'direct') throw invalid('mentions', 'Everyone and here are for groups.');
   requireAllowed(conversation, 'mentionEveryone', by, {
     param: 'mentions',
     message: 'Only the owner or a moderator may mention everyone or here.',
@@ -68,10 +69,11 @@ export async function storedMentions(
   mentions: readonly NewMention[],
 ): Promise<StoredMention[]> {
   const ids = mentions.flatMap(({ userId }) => userId ?? []);
-  const numbers = ids.length === 0 ? new Map<string, number>() : await numbersOfAll(db, env, ids);
+  // A message may name erased users as it did before.
+  const numbers = ids.length === 0 ? new Map<string, number>() : await userNumbers(db, env, ids, true);
   return mentions.map(({ type, userId, offset, length }, i): StoredMention => {
     const who = type === 'user' ? numbers.get(userId!) : type;
-    if (who === undefined) throw bad(`mentions[${i}].userId`, 'There is no such user.');
+    if (who === undefined) throw invalid(`mentions[${i}].userId`, 'There is no such user.');
     return offset === undefined ? [who] : [who, offset, length!];
   });
 }

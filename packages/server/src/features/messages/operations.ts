@@ -221,21 +221,15 @@ export async function findAnywhere(ctx: Context, id: string): Promise<MessageRow
 
 /** Checks that the caller may read the message's conversation; otherwise the message counts as not found. */
 export async function readableMessage(ctx: Context, row: MessageRow): Promise<SeenConversation> {
-  try {
-    return await readable(ctx, ctx.db, row.cid);
-  } catch (error) {
-    throw error instanceof ApiError && error.code === 'not_found' ? missing() : error;
-  }
+  return readable(ctx, ctx.db, row.cid).catch(asMissing);
 }
 
-export interface Deleted {
-  tombstone: Tombstone;
-  hard: boolean;
-  /** The seq of the event, or the conversation's last seq if there was nothing left to delete. */
-  eventSeq: number;
+/** Who does not find the conversation does not find its message. */
+function asMissing(error: unknown): never {
+  throw error instanceof ApiError && error.code === 'not_found' ? missing() : error;
 }
 
-export async function remove(ctx: Context, input: Input<'messages.delete'>): Promise<Deleted> {
+export async function remove(ctx: Context, input: Input<'messages.delete'>): Promise<Change<Tombstone>> {
   const hard = input.hard ?? false;
   if (hard && ctx.caller.user)
     throw new ApiError('forbidden', { param: 'hard', message: 'Only a server may delete for good.' });
@@ -247,17 +241,13 @@ export async function removeLocked(
   tx: Tx,
   { access, row }: LockedMessage,
   hard: boolean,
-): Promise<Deleted> {
+): Promise<Change<Tombstone>> {
   if (row.sender !== access.actor?.no && !moderates(access))
     throw new ApiError('forbidden', {
       message: 'Only the author, a moderator or the owner may delete a message.',
     });
   if (row.deletedAt && !hard)
-    return {
-      tombstone: reader.viewTombstone(row),
-      hard,
-      eventSeq: await sql.deletionSeq(tx, ctx.env.no, row),
-    };
+    return new Change(200, reader.viewTombstone(row), await sql.deletionSeq(tx, ctx.env.no, row));
   const { lockedAt } = access.conv;
   if (!hard) await happened(ctx, tx, 'messageChanges', { env: ctx.env.no, row });
   await emptyMessages(ctx, tx, access.conv, { seqs: [row.seq], ids: [row.id], hard });
@@ -265,7 +255,7 @@ export async function removeLocked(
   const [seq] = await record(ctx.services.log, tx, access.conv, [
     { type: 'message.deleted', actor: access.actor, message: tombstone, data: { hard } },
   ]);
-  return { tombstone, hard, eventSeq: seq! };
+  return new Change(hard ? 204 : 200, tombstone, seq!);
 }
 
 /**
@@ -282,9 +272,6 @@ export async function emptyMessages(
   const emptied = await sql.emptyMessages(tx, env, no, messages.seqs, messages.hard, lockedAt);
   await happened(ctx, tx, 'messagesEmptied', { env, conv: no, flags: conv.flags, emptied, ...messages });
 }
-
-export const removeReply = ({ tombstone, hard, eventSeq }: Deleted): Change<Tombstone> =>
-  new Change(hard ? 204 : 200, tombstone, eventSeq);
 
 export interface LockedMessage {
   access: LockedAccess;
@@ -333,16 +320,8 @@ export async function lockMessage(
   id: string,
   { conversation, record }: Located,
 ): Promise<LockedMessage | null> {
-  let access: LockedAccess;
-  try {
-    access = await lockForChange(
-      ctx,
-      tx,
-      typeof conversation === 'number' ? { no: conversation } : conversation,
-    );
-  } catch (error) {
-    throw error instanceof ApiError && error.code === 'not_found' ? missing() : error;
-  }
+  const place = typeof conversation === 'number' ? { no: conversation } : conversation;
+  const access = await lockForChange(ctx, tx, place).catch(asMissing);
   if (record) await thawMessages(tx, ctx.env.no, access.conv.no, [record]);
   // Read again under the lock: the first query only told which conversation to lock.
   const row = await reader.findMessage(tx, ctx.env.no, id);

@@ -1,5 +1,6 @@
 import type { Mention, MessageVersion } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { oneValue } from '../../platform/postgres/rows.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import { countDeletions } from '../../log/unread/sql/deletions.ts';
 import { dropMentions } from '../../log/unread/sql/mentions.ts';
@@ -29,12 +30,8 @@ export async function editMessage(
 }
 
 /** Whether a moment is in the future, by the store's clock. */
-export async function isFuture(db: Queryable, moment: string): Promise<boolean> {
-  const [row] = await db.query<{ later: boolean }>('SELECT $1::timestamptz > clock_timestamp() AS later', [
-    moment,
-  ]);
-  return row!.later;
-}
+export const isFuture = (db: Queryable, moment: string): Promise<boolean> =>
+  oneValue(db, 'SELECT $1::timestamptz > clock_timestamp() AS later', [moment]);
 
 /** Replaces what a message has beside its content, in a locked conversation; it gets no new version. */
 export async function setExtras(
@@ -90,7 +87,7 @@ export async function deletionSeq(tx: Queryable, env: number, row: MessageRow): 
   return event?.seq ?? row.seq;
 }
 
-export type MessageChange = Pick<MessageVersion, 'type' | 'seq' | 'at' | 'actorId'>;
+type MessageChange = Pick<MessageVersion, 'type' | 'seq' | 'at' | 'actorId'>;
 
 /** How many events after the message are searched, and how many changes are returned. */
 const looked = 20_000;

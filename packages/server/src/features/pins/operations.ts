@@ -1,5 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Message, Output } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
@@ -55,7 +56,7 @@ function requirePinning(access: LockedAccess): void {
 
 /** A deleted message can be neither pinned nor unpinned. */
 function live({ row }: LockedMessage): LockedMessage['row'] {
-  if (row.deletedAt) throw new ApiError('not_found', { message: 'Message not found.' });
+  if (row.deletedAt) throw notFound('Message');
   return row;
 }
 

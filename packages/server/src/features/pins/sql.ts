@@ -1,4 +1,5 @@
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { anyRow } from '../../platform/postgres/rows.ts';
 
 /** How pins are kept. All of these need the conversation's lock, so that counts are exact. */
 
@@ -10,19 +11,18 @@ interface Place {
 }
 
 /** Returns false if the conversation has `most` pins already. The message must not be pinned. */
-export async function addPin(
+export const addPin = (
   tx: Queryable,
   { env, conv, message }: Place,
   pin: { by: number | null; at: string },
   most: number,
-): Promise<boolean> {
-  const rows = await tx.query(
+): Promise<boolean> =>
+  anyRow(
+    tx,
     `INSERT INTO pins (env, conv, message, by, at) SELECT $1, $2, $3, $4, $5
      WHERE (SELECT count(*) FROM pins WHERE conv = $2 AND env = $1) < $6 RETURNING 1`,
     [env, conv, message, pin.by, pin.at, most],
   );
-  return rows.length > 0;
-}
 
 /** Unpins messages, and returns how many were pinned. */
 export async function dropPins(

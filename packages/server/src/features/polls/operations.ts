@@ -1,5 +1,6 @@
 import { ApiError, voteKeys } from '@parley/protocol';
 import type { Input, Message, Output } from '@parley/protocol';
+import { invalid } from '../../platform/api-errors.ts';
 import { record } from '../../log/record.ts';
 import type { Context } from '../context.ts';
 import { moderates, requireWriting } from '../conversations/access.ts';
@@ -39,7 +40,7 @@ export async function vote(
 function problemOf(row: MessageRow, options: readonly number[]): ApiError | null {
   const { poll } = parseExtras(row.extras);
   if (!poll || row.deletedAt) return missing();
-  const refuse = (message: string) => new ApiError('invalid_request', { param: 'options', message });
+  const refuse = (message: string) => invalid('options', message);
   if (options.length > 1 && !poll.multiple) return refuse('This poll takes one choice.');
   return options.some((id) => id > poll.options.length) ? refuse('This poll has no such option.') : null;
 }

@@ -29,7 +29,7 @@ export interface CallRef {
   type: 'incoming' | 'missed';
   expiresAt: string;
 }
-export type Pushed = MessageRef | CallRef;
+type Pushed = MessageRef | CallRef;
 export type SendData = { env?: number; usr: number } & Pushed;
 
 /** Jobs that the previous version wrote have the environment in their key alone. */

@@ -22,7 +22,7 @@ import * as sql from './sql.ts';
  */
 const mostEncoded = 12_288;
 
-const bad = (message: string) => new ApiError('invalid_request', { param: 'token', message });
+const bad = (message: string) => invalid('token', message);
 
 function checkToken(ctx: Context, { provider, token, voipToken }: Input<'push.register'>): void {
   if (voipToken && provider !== 'apns') throw invalid('voipToken', 'voipToken is for apns only.');
@@ -75,7 +75,6 @@ export async function setCredentials(
     const before = (await credentials.listCredentials(tx, env.no)).find((one) => one.provider === provider);
     const after = await credentials.saveCredentials(tx, services.vault, env.no, provider, parsed);
     await record(ctx, tx, {
-      where: { env: env.no },
       action: 'push.setCredentials',
       target: provider,
       before: before ?? null,
@@ -103,11 +102,9 @@ export async function removeCredentials(
     const before = await credentials.dropCredentials(tx, ctx.env.no, provider);
     if (!before) throw new ApiError('not_found', { message: `There are no credentials for ${provider}.` });
     await record(ctx, tx, {
-      where: { env: ctx.env.no },
       action: 'push.removeCredentials',
       target: provider,
       before,
-      after: null,
     });
   });
 }
@@ -123,7 +120,6 @@ export async function devicesOf(
 
 const deviceId = (no: number): string => `dev_${no}`;
 const deviceNo = (id: string): number => (/^dev_\d{1,15}$/.test(id) ? Number(id.slice(4)) : -1);
-const missingDevice = () => notFound('Device');
 /**
  * How many last characters of a token are shown to tell devices apart. A webpush token ends with keys, so there the
  * last ones of its address are shown.
@@ -140,13 +136,11 @@ export async function removeDevice(ctx: Context, input: Input<'users.removeDevic
   await ctx.db.tx(async (tx) => {
     const user = await existingUser(ctx, tx, input.userId);
     const provider = await sql.dropDeviceByNo(tx, ctx.env.no, user.no, deviceNo(input.deviceId));
-    if (provider === undefined) throw missingDevice();
+    if (provider === undefined) throw notFound('Device');
     await record(ctx, tx, {
-      where: { env: ctx.env.no },
       action: 'users.removeDevice',
       user: user.no,
       before: { deviceId: input.deviceId, provider },
-      after: null,
     });
   });
 }
@@ -160,12 +154,10 @@ export async function test(ctx: Context, input: Input<'push.test'>): Promise<Out
   const user = await existingUser(ctx, ctx.db, input.userId);
   const all = await sql.listDevices(ctx.db, env.no, user.no);
   const chosen = input.deviceId === undefined ? all : all.filter((d) => d.no === deviceNo(input.deviceId!));
-  if (input.deviceId !== undefined && chosen.length === 0) throw missingDevice();
+  if (input.deviceId !== undefined && chosen.length === 0) throw notFound('Device');
   await record(ctx, ctx.db, {
-    where: { env: env.no },
     action: 'push.test',
     user: user.no,
-    before: null,
     after: { devices: chosen.length },
   });
   const outcomes = await ctx.services.push.test(env.no, chosen);

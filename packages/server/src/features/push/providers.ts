@@ -1,21 +1,20 @@
 import type { Logger } from '../../platform/logging.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { createPushProvider } from '../../platform/push/create.ts';
-import type { PushEndpoints } from '../../platform/push/create.ts';
-import type { PushDependencies, PushProvider, PushProviderName } from '../../platform/push/port.ts';
+import type {
+  PushDependencies,
+  PushEndpoints,
+  PushProvider,
+  PushProviderName,
+} from '../../platform/push/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { loadCredentials, openCredentials } from './sql/credentials.ts';
 import type { SealedCredentials } from './sql/credentials.ts';
 
 /** The providers in use by environment, each with the credentials it was made from. */
-export interface Providers {
-  load(pairs: readonly Pair[]): Promise<(PushProvider | undefined)[]>;
-  /** Logs that a provider refused the credentials: once per reason, until they change. */
-  rejected(pair: Pair, reason: string): void;
-  close(): void;
-}
+export type Providers = ReturnType<typeof createProviders>;
 
-export interface Pair {
+interface Pair {
   env: number;
   provider: PushProviderName;
 }
@@ -39,10 +38,11 @@ export function createProviders(options: {
   /** The dependencies of an environment's providers. */
   dependencies: (env: number) => PushDependencies;
   endpoints?: PushEndpoints | undefined;
-}): Providers {
+}) {
   const { db, vault, logger } = options;
   const entries = new Map<string, Entry>();
 
+  /** Logs that a provider refused the credentials: once per reason, until they change. */
   function rejected(pair: Pair, reason: string): void {
     const entry = entries.get(keyOf(pair));
     if (!entry || entry.reasons.has(reason) || entry.reasons.size >= mostReasons) return;
@@ -86,7 +86,7 @@ export function createProviders(options: {
   }
 
   return {
-    load: async (pairs) => {
+    load: async (pairs: readonly Pair[]): Promise<(PushProvider | undefined)[]> => {
       const rows = new Map((await loadCredentials(db, pairs)).map((row) => [keyOf(row), row]));
       return pairs.map((pair) => {
         const row = rows.get(keyOf(pair));

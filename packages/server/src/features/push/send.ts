@@ -32,7 +32,7 @@ const mostReceiptTries = 4;
 const firstRetryMs = 5_000;
 const mostTries = 6;
 
-export type PushResult = 'sent' | 'dead' | 'rejected' | 'retry' | 'failed';
+type PushResult = 'sent' | 'dead' | 'rejected' | 'retry' | 'failed';
 
 export interface SendOutcome {
   runAt: Date | null;
@@ -45,7 +45,7 @@ export interface SendOutcome {
   receiptId?: string | undefined;
 }
 
-export interface SendOptions {
+interface SendOptions {
   db: Queryable;
   providers: Providers;
   presence: Presence;
@@ -55,8 +55,6 @@ export interface SendOptions {
   random: () => number;
   onResult: (provider: PushProviderName, result: PushResult) => void;
 }
-
-/** A push whose device, user and environment still exist. */
 
 /**
  * The delay in milliseconds before the next try: 5 s, 20 s, 80 s …, but at least what the provider asked for; null

@@ -12,10 +12,9 @@ import { createOutbound } from '../../platform/outbound/outbound.ts';
 import type { NameResolver } from '../../platform/outbound/resolver.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
 import { PgDb } from '../../platform/postgres/db.ts';
-import type { ConnectionSettings, PgOptions } from '../../platform/postgres/db.ts';
+import type { ConnectionSettings, PgOptions, Tx } from '../../platform/postgres/db.ts';
 import type { LostSocket } from '../../platform/presence/port.ts';
-import type { PushNotification, PushOutcome } from '../../platform/push/port.ts';
-import type { PushEndpoints } from '../../platform/push/create.ts';
+import type { PushEndpoints, PushNotification, PushOutcome } from '../../platform/push/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { sendQueue } from './notify.ts';
 import { dispatchToPush, plan, planQueue, recordPlan } from './plan.ts';
@@ -37,18 +36,6 @@ declare module '../context.ts' {
 export interface Push {
   /** Sends a test notification to each device now, and returns what the providers answered. */
   test(env: number, devices: readonly sql.DeviceRow[]): Promise<PushOutcome[]>;
-}
-
-export interface PushService extends Push {
-  /** Plans pushes for what is in the outbox. */
-  consumer: Consumer;
-  /** A socket was found dead: pushes what it did not confirm. Never rejects. */
-  lost(socket: LostSocket): Promise<void>;
-  /** Starts pushing, in processes with the role worker, once the database is ready. */
-  start(): void;
-  stop(): Promise<void>;
-  /** Closes the service's connections. */
-  close(): Promise<void>;
 }
 
 const workConnections = 3;
@@ -83,7 +70,7 @@ export function createPushService(options: {
   /** The vendors' addresses, replaced in tests. */
   endpoints?: PushEndpoints;
   random: () => number;
-}): PushService {
+}) {
   const { logger, clock, metrics, presence } = options;
   const db = new PgDb(options.connection, {
     max: workConnections,
@@ -113,6 +100,11 @@ export function createPushService(options: {
   let jobs = 0;
   metrics.gauge('parley_queue_push_jobs', 'Jobs of the queues of push', () => jobs);
 
+  /** The planned pushes are sent, and events recorded, with the end of the jobs that planned them. */
+  async function record(tx: Tx, planned: readonly Planned[]): Promise<void> {
+    await recordPlan({ committed: options.wakeOutbox }, tx, planned);
+    tx.afterCommit(() => sender.wake());
+  }
   const planner = createWorker<Planned>({
     db,
     logger,
@@ -120,10 +112,7 @@ export function createPushService(options: {
     slots: 50,
     leaseMs,
     run: async (batch) => (await plan(db, presence, batch, now())).map((planned) => Promise.resolve(planned)),
-    record: async (tx, planned) => {
-      await recordPlan({ committed: options.wakeOutbox }, tx, planned);
-      tx.afterCommit(() => sender.wake());
-    },
+    record,
   });
   const sending = {
     db,
@@ -165,14 +154,11 @@ export function createPushService(options: {
     leaseMs,
     run: async (batch) =>
       (await lookBack(db, presence, batch, now())).map((looked) => Promise.resolve(looked)),
-    record: async (tx, looked) => {
-      await recordPlan(
-        { committed: options.wakeOutbox },
+    record: (tx, looked) =>
+      record(
         tx,
         looked.flatMap((l) => l.planned),
-      );
-      tx.afterCommit(() => sender.wake());
-    },
+      ),
   });
   options.work.on(lostQueue.name, () => looker.wake());
   const lostSockets = createLostSockets(db, () => options.work.raise(lostQueue.name));
@@ -182,15 +168,17 @@ export function createPushService(options: {
   });
   const parts = [planner, looker, sender, receipts, sweeper, gauges];
 
+  const consumer: Consumer = {
+    name: 'push',
+    bit: consumers.push.bit,
+    db,
+    take: dispatchToPush,
+    taken: () => planner.wake(),
+  };
+
   return {
-    consumer: {
-      name: 'push',
-      bit: consumers.push.bit,
-      db,
-      take: dispatchToPush,
-      taken: () => planner.wake(),
-    },
-    test: async (env, devices) => {
+    consumer,
+    test: async (env: number, devices: readonly sql.DeviceRow[]): Promise<PushOutcome[]> => {
       const made = await providers.load(devices.map(({ provider }) => ({ env, provider })));
       const outcomes = await Promise.all(
         devices.map(
@@ -206,12 +194,14 @@ export function createPushService(options: {
       );
       return outcomes;
     },
-    lost: (socket) =>
+    /** A socket was found dead: pushes what it did not confirm. Never rejects. */
+    lost: (socket: LostSocket): Promise<void> =>
       lostSockets
         .add(socket)
         .catch((error: unknown) =>
           logger.warn({ err: error }, 'what a lost socket did not confirm is not pushed'),
         ),
+    /** Starts pushing, in processes with the role worker, once the database is ready. */
     start: () => {
       for (const part of parts) part.start();
     },

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PushDevice } from '@parley/protocol';
 import { consumers } from '../../log/sql/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { anyRow, arraysOf, firstRow, firstValue } from '../../platform/postgres/rows.ts';
 import type { PushProviderName } from '../../platform/push/port.ts';
 
 const hash = (token: string): Buffer => createHash('sha256').update(token).digest();
@@ -10,7 +11,7 @@ const hash = (token: string): Buffer => createHash('sha256').update(token).diges
  * Saves a device. `known` is true if this user had it already. Returns undefined if the user no longer exists; saving
  * and erasing wait for each other.
  */
-export async function saveDevice(
+export const saveDevice = (
   db: Queryable,
   env: number,
   user: number,
@@ -18,8 +19,9 @@ export async function saveDevice(
   token: string,
   /** undefined: the one it has stays. */
   voipToken?: string | null,
-): Promise<(PushDevice & { known: boolean }) | undefined> {
-  const [row] = await db.query<PushDevice & { known: boolean }>(
+): Promise<(PushDevice & { known: boolean }) | undefined> =>
+  firstRow(
+    db,
     `INSERT INTO push_devices AS d (env, usr, provider, token, token_hash, voip_token, created_at, registered_at)
      SELECT u.env, u.no, $3, $4, $5, $6, t.at, t.at
      FROM users u, (SELECT clock_timestamp()::timestamptz(3) AS at) t
@@ -32,8 +34,6 @@ export async function saveDevice(
      RETURNING d.provider, d.token, d.created_at AS "createdAt", d.registered_at > d.created_at AS known`,
     [env, user, provider, token, hash(token), voipToken ?? null, voipToken === undefined],
   );
-  return row;
-}
 
 /** Removes a user's devices beyond `most`, those not registered for the longest time first. */
 export async function dropOldDevices(db: Queryable, env: number, user: number, most: number): Promise<void> {
@@ -44,19 +44,15 @@ export async function dropOldDevices(db: Queryable, env: number, user: number, m
   );
 }
 
-export async function dropDevice(db: Queryable, env: number, user: number, token: string): Promise<boolean> {
-  const rows = await db.query(
-    'DELETE FROM push_devices WHERE env = $1 AND token_hash = $2 AND usr = $3 RETURNING 1',
-    [env, hash(token), user],
-  );
-  return rows.length > 0;
-}
+export const dropDevice = (db: Queryable, env: number, user: number, token: string): Promise<boolean> =>
+  anyRow(db, 'DELETE FROM push_devices WHERE env = $1 AND token_hash = $2 AND usr = $3 RETURNING 1', [
+    env,
+    hash(token),
+    user,
+  ]);
 
-export interface DeviceRow {
+export interface DeviceRow extends PushDevice {
   no: number;
-  provider: PushProviderName;
-  token: string;
-  createdAt: string;
   registeredAt: string;
 }
 
@@ -69,18 +65,12 @@ export const listDevices = (db: Queryable, env: number, user: number): Promise<D
   );
 
 /** Removes the device and returns its provider; undefined if there was none. */
-export async function dropDeviceByNo(
-  db: Queryable,
-  env: number,
-  user: number,
-  no: number,
-): Promise<PushProviderName | undefined> {
-  const [row] = await db.query<{ provider: PushProviderName }>(
+export const dropDeviceByNo = (db: Queryable, env: number, user: number, no: number) =>
+  firstValue<PushProviderName>(
+    db,
     'DELETE FROM push_devices WHERE env = $1 AND usr = $2 AND no = $3 RETURNING provider',
     [env, user, no],
   );
-  return row?.provider;
-}
 
 export interface Attempt {
   env: number;
@@ -102,13 +92,7 @@ export async function noteAttempts(db: Queryable, attempts: readonly Attempt[]):
      SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[],
        $9::timestamptz[])`,
     [
-      attempts.map((a) => a.env),
-      attempts.map((a) => a.conv),
-      attempts.map((a) => a.seq),
-      attempts.map((a) => a.usr),
-      attempts.map((a) => a.device),
-      attempts.map((a) => a.provider),
-      attempts.map((a) => a.result),
+      ...arraysOf(attempts, 'env', 'conv', 'seq', 'usr', 'device', 'provider', 'result'),
       attempts.map((a) => a.reason?.slice(0, 200) ?? null),
       attempts.map((a) => new Date(a.at).toISOString()),
     ],
@@ -131,7 +115,7 @@ export async function dropDead(db: Queryable, devices: readonly DeviceRef[]): Pr
   await db.query(
     `DELETE FROM push_devices d USING unnest($1::int[], $2::bigint[], $3::timestamptz[]) u(env, no, at)
      WHERE d.env = u.env AND d.no = u.no AND d.registered_at = u.at`,
-    [devices.map((d) => d.env), devices.map((d) => d.no), devices.map((d) => d.registeredAt)],
+    arraysOf(devices, 'env', 'no', 'registeredAt'),
   );
 }
 

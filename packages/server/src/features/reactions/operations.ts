@@ -1,11 +1,12 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Output, Reactions } from '@parley/protocol';
+import { invalid, notFound } from '../../platform/api-errors.ts';
 import { noteReading } from '../audit/content.ts';
 import type { Context } from '../context.ts';
 import { parseExtras } from '../extras.ts';
 import { fetchBack } from '../messages/cold.ts';
 import { findAnywhere, readableMessage } from '../messages/operations.ts';
-import { decodeCursor, isInteger, isString, isTime, keyPage, pageLimit } from '../pages.ts';
+import { isInteger, isString, isTime, listPage } from '../pages.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import { ownOf, viewReactions } from '../sql/reaction-reader.ts';
 import { userNumbers } from '../users/sql.ts';
@@ -33,10 +34,7 @@ export const remove = (ctx: Context, input: Input<'reactions.remove'>): Promise<
 async function change(ctx: Context, wanted: Wanted): Promise<{ messageId: string; reactions: Reactions }> {
   const { messageId: id, emoji, on, replace } = wanted;
   if (Buffer.byteLength(emoji) > limits.emojiBytes)
-    throw new ApiError('invalid_request', {
-      param: 'emoji',
-      message: `An emoji has at most ${limits.emojiBytes} bytes.`,
-    });
+    throw invalid('emoji', `An emoji has at most ${limits.emojiBytes} bytes.`);
   const row = await findAnywhere(ctx, id);
   return commitReaction(ctx, row, { user: await reactor(ctx, wanted, row), emoji, on, replace });
 }
@@ -61,7 +59,7 @@ export async function commitReaction(
   let done = await commit();
   // A message in the customer's database comes back first, as for an edit.
   if (done.status === 'cold' && (await fetchBack(ctx, id, row.cid))) done = await commit();
-  if (done.status === 'cold') throw new ApiError('not_found', { message: 'Message not found.' });
+  if (done.status === 'cold') throw notFound('Message');
   const { own, revision } = done.reactions;
   if (done.changed)
     services.sockets.toUsers(env.no, [wanted.user], {
@@ -80,8 +78,7 @@ async function reactor(ctx: Context, { userId }: Wanted, row: MessageRow): Promi
       throw new ApiError('forbidden', { param: 'userId', message: 'Only a server may name the user.' });
     return user.no;
   }
-  if (userId === undefined)
-    throw new ApiError('invalid_request', { param: 'userId', message: 'A server must say who reacts.' });
+  if (userId === undefined) throw invalid('userId', 'A server must say who reacts.');
   const no = (await userNumbers(ctx.db, ctx.env.no, [userId])).get(userId);
   if (no !== undefined) return no;
   await readableMessage(ctx, row);
@@ -92,22 +89,14 @@ export async function list(ctx: Context, input: Input<'reactions.list'>): Promis
   const row = await findAnywhere(ctx, input.messageId);
   await readableMessage(ctx, row);
   await noteReading(ctx, { no: row.conv, id: row.cid });
-  if (row.deletedAt) throw new ApiError('not_found', { message: 'Message not found.' });
-  const limit = pageLimit(input.limit);
-  const rows = await listReactions(
-    ctx.db,
-    { env: ctx.env.no, conv: row.conv, message: row.seq },
-    {
-      emoji: input.emoji ?? null,
-      // polls#anonymous: nobody is told who voted.
-      votes: parseExtras(row.extras).poll?.anonymous === false,
-      after: input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace),
-      limit: limit + 1,
-    },
-  );
-  return keyPage(
-    rows,
-    limit,
+  if (row.deletedAt) throw notFound('Message');
+  const place = { env: ctx.env.no, conv: row.conv, message: row.seq };
+  // polls#anonymous: nobody is told who voted.
+  const votes = parseExtras(row.extras).poll?.anonymous === false;
+  return listPage(
+    input,
+    isPlace,
+    (after, limit) => listReactions(ctx.db, place, { emoji: input.emoji ?? null, votes, after, limit }),
     ({ createdAt, user, emoji }) => [createdAt, user, emoji],
     ({ userId, emoji, createdAt }) => ({ userId, emoji, createdAt }),
   );

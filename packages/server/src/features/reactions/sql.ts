@@ -1,10 +1,12 @@
 import { ApiError, limits, voteKeys } from '@parley/protocol';
-import type { ReactionChange, ReactionCount } from '@parley/protocol';
+import type { Reaction, ReactionChange, ReactionCount } from '@parley/protocol';
+import { notFound } from '../../platform/api-errors.ts';
 import { blocked } from '../../log/lanes.ts';
 import type { Blocked } from '../../log/lanes.ts';
 import { refusal } from '../../log/refusals.ts';
 import { flags } from '../sql/flags.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { anyRow, arraysOf, firstRow, oneValue } from '../../platform/postgres/rows.ts';
 
 /** How reactions are kept: sql/set_reactions.sql.ts has the functions. */
 
@@ -47,7 +49,7 @@ export const pollClosed = (): ApiError =>
 
 /** Refusals that have other words than those of the log. */
 const refused: Partial<Record<string, () => ApiError>> = {
-  not_found: () => new ApiError('not_found', { message: 'Message not found.' }),
+  not_found: () => notFound('Message'),
   limit_reached: () =>
     new ApiError('limit_reached', {
       param: 'emoji',
@@ -65,17 +67,7 @@ export async function setReactions(
 ): Promise<(ReactionSet | Error | Blocked)[]> {
   const rows = await db.query<Answer>(
     'SELECT ord, status, changed, revision, total, counts, own FROM set_reactions($1, $2, $3, $4, $5, $6, $7, $8, $9)',
-    [
-      items.map((i) => i.env),
-      items.map((i) => i.conv),
-      items.map((i) => i.message),
-      items.map((i) => i.user),
-      items.map((i) => i.own),
-      items.map((i) => i.emoji),
-      items.map((i) => i.on),
-      items.map((i) => i.replace),
-      waitMs,
-    ],
+    [...arraysOf(items, 'env', 'conv', 'message', 'user', 'own', 'emoji', 'on', 'replace'), waitMs],
   );
   const answers = new Array<ReactionSet | Error | Blocked>(items.length);
   for (const { ord, status, changed, ...reactions } of rows)
@@ -88,11 +80,8 @@ export async function setReactions(
   return answers;
 }
 
-export interface ListedReaction {
+interface ListedReaction extends Reaction {
   user: number;
-  userId: string;
-  emoji: string;
-  createdAt: string;
 }
 
 /** Where a page ended. */
@@ -161,13 +150,9 @@ export const listReactions = (
   );
 
 /** After messages of a locked conversation were emptied: what shows of their reactions is told as nothing, and removed (tell.ts). */
-export async function dropReactions(
-  db: Queryable,
-  env: number,
-  conv: number,
-  seqs: number[],
-): Promise<boolean> {
-  const rows = await db.query(
+export const dropReactions = (db: Queryable, env: number, conv: number, seqs: number[]): Promise<boolean> =>
+  anyRow(
+    db,
     // An erasure of reactions locks rows in this order too.
     `WITH held AS MATERIALIZED (
        SELECT message FROM message_reactions WHERE conv = $2 AND message = ANY($3) AND env = $1 AND total > 0
@@ -177,50 +162,28 @@ export async function dropReactions(
      FROM held WHERE r.conv = $2 AND r.message = held.message AND r.env = $1 RETURNING r.message`,
     [env, conv, seqs],
   );
-  return rows.length > 0;
-}
 
 /** Where messages of one conversation are that only the customer's database has. */
-export interface ColdPlaces {
+interface ColdPlaces {
   environmentId: string;
   conversationId: string;
   seqs: number[];
 }
 
 /** Those of the messages from which `eraseReactions` takes next that only the customer's database has; none if there are none. */
-export async function coldOfErased(
-  db: Queryable,
-  env: number,
-  conv: number,
-  user: number,
-  most: number,
-): Promise<ColdPlaces | undefined> {
-  const [row] = await db.query<ColdPlaces>(
+export const coldOfErased = (db: Queryable, env: number, conv: number, user: number, most: number) =>
+  firstRow<ColdPlaces>(
+    db,
     `SELECT e.id AS "environmentId", c.id AS "conversationId", array_agg(m.seq ORDER BY m.seq) AS seqs FROM (
        SELECT DISTINCT message FROM reactions WHERE conv = $2 AND usr = $3 AND env = $1 ORDER BY 1 LIMIT $4
      ) x JOIN messages m ON m.env = $1 AND m.conv = $2 AND m.seq = x.message AND m.id IS NULL AND m.deleted_at IS NULL AND NOT m.hard
      JOIN conversations c ON c.env = $1 AND c.no = $2 AND c.deleted_at IS NULL JOIN environments e ON e.no = $1 GROUP BY 1, 2`,
     [env, conv, user, most],
   );
-  return row;
-}
 
 /** Removes an erased user's reactions to some messages of the conversation. Returns to how many there were. */
-export async function eraseReactions(
-  db: Queryable,
-  env: number,
-  conv: number,
-  user: number,
-  most: number,
-): Promise<number> {
-  const [row] = await db.query<{ n: number }>('SELECT erase_reactions($1, $2, $3, $4) AS n', [
-    env,
-    conv,
-    user,
-    most,
-  ]);
-  return row!.n;
-}
+export const eraseReactions = (db: Queryable, env: number, conv: number, user: number, most: number) =>
+  oneValue<number>(db, 'SELECT erase_reactions($1, $2, $3, $4) AS n', [env, conv, user, most]);
 
 /** Messages of one conversation whose events are due. */
 export interface DueMessages {
@@ -293,7 +256,7 @@ export async function markTold(
   await tx.query(
     `UPDATE message_reactions r SET waiting = false, changes = NULL, due_at = clock_timestamp() + t.ms * interval '1 millisecond'
      FROM unnest($3::bigint[], $4::int[]) t(message, ms) WHERE r.conv = $2 AND r.message = t.message AND r.env = $1`,
-    [env, conv, told.map((t) => t.message), told.map((t) => t.windowMs)],
+    [env, conv, ...arraysOf(told, 'message', 'windowMs')],
   );
 }
 

@@ -1,5 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { Input, Output, ReportAction, ReportCase, ReportDecision } from '@parley/protocol';
+import { invalid, notFound } from '../../platform/api-errors.ts';
 import { tell } from '../../log/record.ts';
 import { lockConversationByNo } from '../../log/sql/lock.ts';
 import { joined } from '../../platform/postgres/db.ts';
@@ -16,8 +17,7 @@ import type { Located } from '../messages/operations.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { coldAt } from '../sql/message-reader.ts';
 import { moment } from '../time.ts';
-import { deactivate } from '../users/operations.ts';
-import { sharesConversation } from '../users/sharing.ts';
+import { deactivate, visibleUser } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import { file, targetData } from './file.ts';
 import type { Filing } from './file.ts';
@@ -48,16 +48,12 @@ async function seen(
   { messageId, userId, conversationId }: Input<'reports.create'>,
 ): Promise<Pick<Filing, 'target' | 'said' | 'conversationId'>> {
   const given = [messageId, userId, conversationId].filter((id) => id !== undefined);
-  if (given.length !== 1)
-    throw new ApiError('invalid_request', {
-      param: 'messageId',
-      message: 'Give one of messageId, userId and conversationId.',
-    });
+  if (given.length !== 1) throw invalid('messageId', 'Give one of messageId, userId and conversationId.');
   const none = { seq: 0, messageId: null, user: null };
   if (messageId !== undefined) {
     const row = await findAnywhere(ctx, messageId);
     await readableMessage(ctx, row);
-    if (row.deletedAt) throw new ApiError('not_found', { message: 'Message not found.' });
+    if (row.deletedAt) throw notFound('Message');
     return {
       target: { kind: 'message', target: row.conv, seq: row.seq, messageId: row.id, user: row.sender },
       said: row,
@@ -68,20 +64,9 @@ async function seen(
     const { no } = await readable(ctx, ctx.db, conversationId);
     return { target: { ...none, kind: 'conversation', target: no }, said: null, conversationId };
   }
-  const no = await seenUser(ctx, userId!);
+  if (ctx.caller.user?.id === userId) throw invalid('userId', 'Nobody can report themselves.');
+  const { no } = await visibleUser(ctx, userId!);
   return { target: { ...none, kind: 'user', target: no, user: no }, said: null, conversationId: null };
-}
-
-/** A client gets the same answer for an unknown user and for a stranger (users#visibility). */
-async function seenUser(ctx: Context, userId: string): Promise<number> {
-  const me = ctx.caller.user;
-  if (me?.id === userId)
-    throw new ApiError('invalid_request', { param: 'userId', message: 'Nobody can report themselves.' });
-  const row = await findUser(ctx.db, ctx.env.no, userId);
-  if (me && (!row || !(await sharesConversation(ctx.db, ctx.env.no, me.no, row.no))))
-    throw new ApiError('forbidden');
-  if (!row) throw new ApiError('not_found', { message: 'User not found.' });
-  return row.no;
 }
 
 const viewTarget = (row: Case): ReportCase['target'] => ({
@@ -151,7 +136,7 @@ export async function list(ctx: Context, input: Input<'reports.list'>): Promise<
 
 export async function update(ctx: Context, input: Input<'reports.update'>): Promise<ReportDecision> {
   const found = await sql.findCase(ctx.db, ctx.env.no, input.reportId);
-  if (!found) throw new ApiError('not_found', { message: 'Report not found.' });
+  if (!found) throw notFound('Report');
   check(found, input);
   // A message may be in the customer's database, which is asked before anything is locked.
   const message = input.actions?.includes('delete_message') ? await locate(ctx, found.messageId!) : null;
@@ -160,16 +145,15 @@ export async function update(ctx: Context, input: Input<'reports.update'>): Prom
 
 /** Which actions fit, before anything is done. */
 function check(found: Case, { status, actions = [], until }: Input<'reports.update'>): void {
-  const refuse = (param: string, message: string) => new ApiError('invalid_request', { param, message });
   if (status === 'dismissed' && actions.length > 0)
-    throw refuse('actions', 'Whoever dismisses reports does nothing else.');
+    throw invalid('actions', 'Whoever dismisses reports does nothing else.');
   if (actions.includes('delete_message') && found.kind !== 'message')
-    throw refuse('actions', 'delete_message is for reports of messages.');
+    throw invalid('actions', 'delete_message is for reports of messages.');
   if (actions.includes('ban') && (found.kind !== 'message' || found.conversationType !== 'group'))
-    throw refuse('actions', 'ban is for messages in groups; deactivate keeps a user out of everything.');
+    throw invalid('actions', 'ban is for messages in groups; deactivate keeps a user out of everything.');
   const onUser = actions.some((action) => action !== 'delete_message');
-  if (onUser && found.userId === null) throw refuse('actions', 'There is no user whom this could concern.');
-  if (until != null && !onUser) throw refuse('until', 'Only silence, ban and deactivate have an end.');
+  if (onUser && found.userId === null) throw invalid('actions', 'There is no user whom this could concern.');
+  if (until != null && !onUser) throw invalid('until', 'Only silence, ban and deactivate have an end.');
 }
 
 /** Everything in one transaction: users are locked before conversations, and reports last. */
@@ -212,7 +196,6 @@ async function decide(
     data: { reportId: found.head, ...targetData(found, found.conversationId), status, actions, reports },
   });
   await record(ctx, tx, {
-    where: { env: env.no },
     action: 'reports.update',
     target: found.head,
     before: { status: 'open' },

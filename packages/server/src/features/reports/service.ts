@@ -20,13 +20,6 @@ import { conversationId, reporters } from './sql.ts';
  * a report is made exactly once, whichever process ends when.
  */
 
-export interface ReportService {
-  consumer: Consumer;
-  /** Starts making reports, in processes with the role worker, once the store is ready. */
-  start(): void;
-  stop(): Promise<void>;
-}
-
 /** A lane, which is an environment, makes one report at a time. */
 const queue = { name: 'list_reports', width: 1 };
 const slots = 4;
@@ -56,7 +49,7 @@ export function createReportService(options: {
   log: ConversationLog;
   analytics: Analytics;
   logger: Logger;
-}): ReportService {
+}) {
   const { db, logger } = options;
 
   async function report(tx: Tx, { env, conv, seq, sender, claims, ...listed }: Outcome): Promise<void> {
@@ -88,22 +81,24 @@ export function createReportService(options: {
       for (const outcome of outcomes) await report(tx, outcome);
     },
   });
+  const consumer: Consumer = {
+    name: 'reports of word lists',
+    bit: listReports,
+    db,
+    take: (tx, rows) =>
+      enqueue(
+        tx,
+        queue,
+        rows.map(({ env, conv, seq, actor, data }) => ({
+          key: env,
+          data: { conv, seq, sender: actor, said: data },
+        })),
+      ),
+    taken: () => worker.wake(),
+  };
   return {
-    consumer: {
-      name: 'reports of word lists',
-      bit: listReports,
-      db,
-      take: (tx, rows) =>
-        enqueue(
-          tx,
-          queue,
-          rows.map(({ env, conv, seq, actor, data }) => ({
-            key: env,
-            data: { conv, seq, sender: actor, said: data },
-          })),
-        ),
-      taken: () => worker.wake(),
-    },
+    consumer,
+    /** Starts making reports, in processes with the role worker, once the store is ready. */
     start: () => worker.start(),
     stop: () => worker.stop(),
   };

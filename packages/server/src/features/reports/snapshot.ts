@@ -38,10 +38,9 @@ export async function openSnapshots(
   env: number,
   rows: readonly SnapshotRow[],
 ): Promise<Map<string, ReportSnapshot[]>> {
-  const opened = rows.map(({ id, snapshot }) => {
-    const stored = JSON.parse(vault.open(snapshot, contextOf(env, id)).toString()) as Stored;
-    return stored;
-  });
+  const opened = rows.map(
+    ({ id, snapshot }) => JSON.parse(vault.open(snapshot, contextOf(env, id)).toString()) as Stored,
+  );
   const named = opened.flatMap(({ mentions }) => (mentions ? [JSON.stringify({ mentions })] : []));
   const shown = (await shownMentions(db, env, named)) as Mention[][];
   const all = new Map<string, ReportSnapshot[]>();

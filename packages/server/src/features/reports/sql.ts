@@ -1,5 +1,6 @@
-import type { ReportAction, ReportEntry, ReportStatus, ReportTarget } from '@parley/protocol';
+import type { ReportAction, ReportCase, ReportEntry, ReportStatus, ReportTarget } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { anyRow, firstRow, firstValue, oneRow } from '../../platform/postgres/rows.ts';
 
 /**
  * Reports of one target are made and closed only while `lockTarget` holds it, so all reports with one head have the same
@@ -49,47 +50,34 @@ export async function lockUser(tx: Tx, env: number, user: number): Promise<void>
 }
 
 /** Whether the message is there. It is not deleted for good before the transaction ends. */
-export async function holdMessage(tx: Tx, env: number, { target, seq }: Target): Promise<boolean> {
-  const rows = await tx.query(
-    'SELECT 1 FROM messages WHERE env = $1 AND conv = $2 AND seq = $3 AND NOT hard FOR SHARE',
-    [env, target, seq],
-  );
-  return rows.length > 0;
-}
+export const holdMessage = (tx: Tx, env: number, { target, seq }: Target): Promise<boolean> =>
+  anyRow(tx, 'SELECT 1 FROM messages WHERE env = $1 AND conv = $2 AND seq = $3 AND NOT hard FOR SHARE', [
+    env,
+    target,
+    seq,
+  ]);
 
 /** The conversation's present id. */
-export async function conversationId(db: Queryable, env: number, conv: number): Promise<string | undefined> {
-  const [row] = await db.query<{ id: string }>('SELECT id FROM conversations WHERE no = $2 AND env = $1', [
-    env,
-    conv,
-  ]);
-  return row?.id;
-}
+export const conversationId = (db: Queryable, env: number, conv: number): Promise<string | undefined> =>
+  firstValue(db, 'SELECT id FROM conversations WHERE no = $2 AND env = $1', [env, conv]);
 
 /** The open report of this reporter about the target. */
-export async function ownReport(
-  tx: Tx,
-  env: number,
-  target: Target,
-  reporter: number,
-): Promise<string | undefined> {
-  const [row] = await tx.query<{ id: string }>(
+export const ownReport = (tx: Tx, env: number, target: Target, reporter: number) =>
+  firstValue<string>(
+    tx,
     `SELECT id FROM reports WHERE ${ofTarget} AND reporter = $5 AND status = 'open' LIMIT 1`,
     [...place(env, target), reporter],
   );
-  return row?.id;
-}
 
 /** Whether a word list reported this version of the message, at any time. */
-export async function listReported(tx: Tx, env: number, target: Target, version: number): Promise<boolean> {
-  const rows = await tx.query(
+export const listReported = (tx: Tx, env: number, target: Target, version: number): Promise<boolean> =>
+  anyRow(
+    tx,
     'SELECT 1 FROM reports WHERE env = $1 AND target = $2 AND seq = $3 AND kind = $4 AND reporter = $5 AND version = $6 LIMIT 1',
     [...place(env, target), reporters.list, version],
   );
-  return rows.length > 0;
-}
 
-export interface NewReport {
+interface NewReport {
   id: string;
   target: Target;
   reporter: number;
@@ -127,15 +115,14 @@ const caseSource = `LEFT JOIN LATERAL (
   LEFT JOIN LATERAL (SELECT id FROM users WHERE env = r.env AND no = r.usr LIMIT 1) u ON true`;
 
 /** By the id of any of the reports; that of the first stands for all, also when its reporter was erased. */
-export async function findCase(db: Queryable, env: number, id: string): Promise<Case | undefined> {
-  const [row] = await db.query<Case>(
+export const findCase = (db: Queryable, env: number, id: string): Promise<Case | undefined> =>
+  firstRow(
+    db,
     `SELECT ${caseColumns} FROM (
        SELECT * FROM reports WHERE env = $1 AND head = coalesce((SELECT head FROM reports WHERE env = $1 AND id = $2), $2) LIMIT 1
      ) r ${caseSource}`,
     [env, id],
   );
-  return row;
-}
 
 export interface Decision {
   status: ReportStatus;
@@ -145,21 +132,15 @@ export interface Decision {
 }
 
 /** Closes the open reports with this head. */
-export async function closeCase(
-  tx: Tx,
-  env: number,
-  head: string,
-  { status, actions, note, by }: Decision,
-): Promise<{ reports: number; at: string | null }> {
-  const [row] = await tx.query<{ reports: number; at: string | null }>(
+export const closeCase = (tx: Tx, env: number, head: string, { status, actions, note, by }: Decision) =>
+  oneRow<{ reports: number; at: string | null }>(
+    tx,
     `WITH closed AS (
        UPDATE reports SET status = $3, actions = $4, resolution = $5, resolver = $6, resolved_at = clock_timestamp()
        WHERE env = $1 AND head = $2 AND status = 'open' RETURNING resolved_at
      ) SELECT count(*)::int AS reports, max(resolved_at) AS at FROM closed`,
     [env, head, status, JSON.stringify(actions), note, by],
   );
-  return row!;
-}
 
 export interface Filter {
   status?: ReportStatus | undefined;
@@ -167,16 +148,11 @@ export interface Filter {
   conv?: number | undefined;
 }
 
-export interface CaseRow extends Case {
-  reports: number;
-  reasons: { reason: ReportEntry['reason']; count: number }[];
-  firstAt: string;
-  lastAt: string;
-  latest: ReportEntry[];
+type Shown =
+  'reports' | 'reasons' | 'firstAt' | 'lastAt' | 'latest' | 'resolvedAt' | 'resolvedBy' | 'resolution';
+
+export interface CaseRow extends Case, Pick<ReportCase, Shown> {
   actions: string | null;
-  resolvedAt: string | null;
-  resolvedBy: string | null;
-  resolution: string | null;
 }
 
 /** How many reports with one head are counted, and shown. */

@@ -1,5 +1,6 @@
 import type { Attachment, Mention, Message, MessageOrTombstone, Tombstone } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { arraysOf, firstRow } from '../../platform/postgres/rows.ts';
 import { parseExtras } from '../extras.ts';
 import { parseMetadata } from '../metadata.ts';
 
@@ -91,23 +92,15 @@ export const viewMessage = (row: MessageRow): MessageOrTombstone =>
   row.deletedAt ? viewTombstone(row) : viewLive(row);
 
 /** Finds a message by id, unless it was hard-deleted. */
-export async function findMessage(db: Queryable, env: number, id: string): Promise<MessageRow | undefined> {
-  const [row] = await db.query<MessageRow>(
-    `SELECT ${columns} FROM ${source} WHERE m.env = $1 AND m.id = $2 AND NOT m.hard`,
-    [env, id],
-  );
-  return row;
-}
+export const findMessage = (db: Queryable, env: number, id: string): Promise<MessageRow | undefined> =>
+  firstRow(db, `SELECT ${columns} FROM ${source} WHERE m.env = $1 AND m.id = $2 AND NOT m.hard`, [env, id]);
 
 /** The messages with these ids that exist, without hard-deleted ones. */
-export const messagesById = (
-  db: Queryable,
-  messages: readonly { env: number; id: string }[],
-): Promise<(MessageRow & { env: number })[]> =>
+export const messagesById = (db: Queryable, messages: readonly { env: number; id: string }[]) =>
   db.query<MessageRow & { env: number }>(
     `SELECT m.env, ${columns} FROM unnest($1::int[], $2::text[]) w(env, id)
      CROSS JOIN LATERAL (SELECT * FROM messages WHERE env = w.env AND id = w.id AND NOT hard LIMIT 1) m ${joined}`,
-    [messages.map((m) => m.env), messages.map((m) => m.id)],
+    arraysOf(messages, 'env', 'id'),
   );
 
 export interface MessagePlace {
@@ -128,21 +121,17 @@ export const messagesAt = (
          CROSS JOIN LATERAL (
            SELECT * FROM messages WHERE env = p.env AND conv = p.conv AND seq = p.seq AND id IS NOT NULL LIMIT 1
          ) m ${joined}`,
-        [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq)],
+        arraysOf(places, 'env', 'conv', 'seq'),
       );
 
 /** The same with those that moved to the customer's database, and without deleted ones. */
-export const liveAt = (
-  db: Queryable,
-  env: number,
-  places: readonly Omit<MessagePlace, 'env'>[],
-): Promise<(MessageRow | ColdRow)[]> =>
+export const liveAt = (db: Queryable, env: number, places: readonly Omit<MessagePlace, 'env'>[]) =>
   db.query<MessageRow | ColdRow>(
     `SELECT ${columns} FROM unnest($2::bigint[], $3::bigint[]) p(conv, seq)
      CROSS JOIN LATERAL (
        SELECT * FROM messages WHERE env = $1 AND conv = p.conv AND seq = p.seq AND deleted_at IS NULL AND NOT hard LIMIT 1
      ) m ${joined}`,
-    [env, places.map((p) => p.conv), places.map((p) => p.seq)],
+    [env, ...arraysOf(places, 'conv', 'seq')],
   );
 
 /** The messages below `before` and above `after`, newest first, without hard-deleted ones. */
@@ -175,12 +164,7 @@ export const messagesAfter = (
   );
 
 /** Those of the messages that exist, in any order, cold ones too. Hard-deleted ones are left out. */
-export const messagesOf = (
-  db: Queryable,
-  env: number,
-  conv: number,
-  seqs: readonly number[],
-): Promise<(MessageRow | ColdRow)[]> =>
+export const messagesOf = (db: Queryable, env: number, conv: number, seqs: readonly number[]) =>
   db.query<MessageRow | ColdRow>(
     `SELECT ${columns} FROM ${source} WHERE m.env = $1 AND m.conv = $2 AND m.seq = ANY($3) AND NOT m.hard`,
     [env, conv, seqs],
@@ -205,27 +189,16 @@ export const messagesFrom = (
  * The row of a message that left this store, found by its place. Undefined if the message is here, was hard-deleted,
  * or never existed.
  */
-export async function coldAt(
-  db: Queryable,
-  env: number,
-  place: { conversationId: string; seq: number },
-): Promise<ColdRow | undefined> {
-  const [row] = await db.query<ColdRow>(
+export const coldAt = (db: Queryable, env: number, place: { conversationId: string; seq: number }) =>
+  firstRow<ColdRow>(
+    db,
     `SELECT ${columns} FROM conversations x JOIN messages m ON m.env = x.env AND m.conv = x.no AND m.seq = $3 ${joined}
      WHERE x.env = $1 AND x.id = $2 AND m.id IS NULL AND NOT m.hard`,
     [env, place.conversationId, place.seq],
   );
-  return row;
-}
 
 /** All messages with after < seq <= upTo, oldest first. Hard-deleted ones are included, as stubs. */
-export const messagesBetween = (
-  db: Queryable,
-  env: number,
-  conv: number,
-  after: number,
-  upTo: number,
-): Promise<MessageRow[]> =>
+export const messagesBetween = (db: Queryable, env: number, conv: number, after: number, upTo: number) =>
   db.query<MessageRow>(
     `SELECT ${columns} FROM ${source}
      WHERE m.env = $1 AND m.conv = $2 AND m.seq > $3 AND m.seq <= $4 AND m.id IS NOT NULL ORDER BY m.seq`,

@@ -5,7 +5,7 @@ import { hasPins } from './flags.ts';
 
 /** What shows of pins. The table is that of features/pins; conversations without the flag are not asked about. */
 
-export interface PinRow {
+interface PinRow {
   /** Of the message. */
   seq: number;
   pinnedAt: string;
@@ -14,13 +14,7 @@ export interface PinRow {
 }
 
 /** The pins of messages from one seq to another, the newest pin first. */
-export const pinsBetween = (
-  db: Queryable,
-  env: number,
-  conv: number,
-  from: number,
-  to: number,
-): Promise<PinRow[]> =>
+export const pinsBetween = (db: Queryable, env: number, conv: number, from: number, to: number) =>
   db.query<PinRow>(
     `SELECT p.message AS seq, p.at AS "pinnedAt", u.id AS "pinnedBy"
      FROM pins p LEFT JOIN LATERAL (SELECT id FROM users WHERE no = p.by AND env = p.env LIMIT 1) u ON true

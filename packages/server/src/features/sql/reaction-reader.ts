@@ -1,6 +1,7 @@
 import { voteKeys } from '@parley/protocol';
 import type { MessageOrTombstone, ReactionCount, Reactions, VoteCount } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { arraysOf } from '../../platform/postgres/rows.ts';
 import { hasReactions } from './flags.ts';
 import type { MessagePlace } from './message-reader.ts';
 
@@ -32,7 +33,7 @@ export const reactionsAt = (
              WHERE x.conv = r.conv AND x.usr = $4 AND x.message = r.message AND x.env = r.env ORDER BY x.at, x.emoji) END AS own
          FROM unnest($1::int[], $2::bigint[], $3::bigint[]) p(env, conv, seq)
          CROSS JOIN LATERAL (SELECT * FROM message_reactions WHERE conv = p.conv AND message = p.seq AND env = p.env LIMIT 1) r`,
-        [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq), user],
+        [...arraysOf(places, 'env', 'conv', 'seq'), user],
       );
 
 const isVote = (key: string): boolean => key.startsWith(voteKeys);

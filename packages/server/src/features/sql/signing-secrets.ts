@@ -6,7 +6,7 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 /** How many secrets are live at once; a further rotation ends the oldest early. */
 const maxSecrets = 5;
 
-export interface LiveSecret {
+interface LiveSecret {
   owner: number;
   /** Sealed. */
   secret: Buffer;

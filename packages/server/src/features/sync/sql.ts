@@ -1,6 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { SyncResult } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { arraysOf, oneRow } from '../../platform/postgres/rows.ts';
 import { mentionUnreadCount, unreadCount } from '../../log/unread/sql/counters.ts';
 import { conversationOf, memberOf, membershipsOf } from '../sql/lookups.ts';
 
@@ -20,12 +21,8 @@ export interface SyncClock {
 }
 
 /** Must be called before the rows that the next cursor stands for are read. */
-export async function readClock(db: Queryable): Promise<SyncClock> {
-  const [clock] = await db.query<SyncClock>(
-    'SELECT now_ms AS now, settled_ms AS settled, next_xid AS xid, mark FROM sync_clock()',
-  );
-  return clock!;
-}
+export const readClock = (db: Queryable): Promise<SyncClock> =>
+  oneRow(db, 'SELECT now_ms AS now, settled_ms AS settled, next_xid AS xid, mark FROM sync_clock()');
 
 export interface Question {
   env: number;
@@ -96,8 +93,7 @@ export async function ask(
   const answers = questions.map((): Item[] => []);
   if (questions.length === 0) return answers;
   const rows = await db.query<{ ord: number } & Item>(statements[what], [
-    questions.map((q) => q.env),
-    questions.map((q) => q.user),
+    ...arraysOf(questions, 'env', 'user'),
     questions.map((q) => Math.min(q.cursor?.since ?? 0, now) - limits.syncOverlapMs),
   ]);
   for (const { ord, mentionUnreadCount, ...item } of rows)

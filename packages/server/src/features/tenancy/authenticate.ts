@@ -10,7 +10,7 @@ import type { Environment, TenantCaller } from '../context.ts';
 import { subjectOf } from '../users/operations.ts';
 import { createMissingUsers, erasedCutoff } from '../users/sql.ts';
 import { findCredentials } from './sql/credentials.ts';
-import type { FoundCredential as Found } from './sql/credentials.ts';
+import type { CredentialNames, FoundCredential as Found } from './sql/credentials.ts';
 import { environmentViews, requireActive } from './sql/environments.ts';
 import { keepAhead, keyIdOf, openKey } from './sql/keys.ts';
 import { badSignature, claimedSubject, parseToken, signatureMatches, signedClaims } from './tokens.ts';
@@ -22,14 +22,6 @@ import type { Claims } from './tokens.ts';
  */
 
 const environmentId = new RegExp(environmentIdPattern);
-
-/** The form of all fields has been checked: text that PostgreSQL cannot store would fail the whole batch. */
-interface Lookup {
-  /** The key that signed the token, or the environment that a development token names. */
-  keyId: string | null;
-  envId: string | null;
-  userId: string;
-}
 
 export interface Authenticated {
   caller: TenantCaller;
@@ -43,7 +35,7 @@ export interface Authenticated {
 }
 
 /** The owner of a credential that is genuine but was refused: expired, revoked, or of a deactivated user. */
-export interface Proven {
+interface Proven {
   kind: TenantCaller['kind'];
   env: { no: number; id: string };
   keyId: string;
@@ -54,7 +46,7 @@ export const provenBy = (error: unknown): Proven | undefined =>
   typeof error === 'object' && error !== null ? proven.get(error) : undefined;
 
 /** Where a credential comes from. */
-export interface Whence {
+interface Whence {
   /** The network of the caller's address (`networkOf`). */
   address: string;
   /** True if somebody on this machine sent it, and no proxy handed it on. */
@@ -83,7 +75,7 @@ export function createAuthenticator(options: {
 }): Authenticator {
   const { db, vault, clock, limiter, keyUsed = () => undefined, onElsewhere = () => undefined } = options;
 
-  const { add: lookup } = createBatcher<Lookup, Found | null>({
+  const { add: lookup } = createBatcher<CredentialNames, Found | null>({
     maxBatch: 500,
     maxWaiting: 20_000,
     pace: readPace(),
@@ -113,18 +105,20 @@ export function createAuthenticator(options: {
     return env;
   }
 
+  /** A revoked key is reported before anything that its tokens claim. */
+  function checkedKey(found: Found, named: string[]): Environment {
+    if (found.revoked_at) throw new ApiError('key_revoked');
+    return checkedEnvironment(found, named);
+  }
+
   async function server(secretKey: string, keyId: string, named: string[]): Promise<Authenticated> {
     const find = (): Promise<Found | null> => lookup({ keyId, envId: null, userId: '' });
-    const check = (found: Found): Environment => {
-      if (found.revoked_at) throw new ApiError('key_revoked');
-      return checkedEnvironment(found, named);
-    };
     const found = await find();
     if (!found?.secret || !sameString(secretOf(keyId, found.secret), secretKey))
       throw new ApiError('token_invalid');
     let env: Environment;
     try {
-      env = check(found);
+      env = checkedKey(found, named);
     } catch (error) {
       throw attributed(error, 'server', found, keyId);
     }
@@ -135,7 +129,7 @@ export function createAuthenticator(options: {
       keyId,
       issuedAt: null,
       recheck: async () => {
-        check(present(await find()));
+        checkedKey(present(await find()), named);
         return { lastSeenAt: null, personalRev: 0 };
       },
     };
@@ -166,12 +160,8 @@ export function createAuthenticator(options: {
     const found = await lookup(question);
     if (!found?.secret || !signatureMatches(parsed, secretOf(parsed.keyId, found.secret)))
       throw badSignature();
-    const check = (row: Found): Environment => {
-      if (row.revoked_at) throw new ApiError('key_revoked');
-      return checkedEnvironment(row, named);
-    };
+    const check = (row: Found): Environment => checkedKey(row, named);
     try {
-      // A revoked key is reported before anything that its tokens claim.
       if (found.revoked_at) throw new ApiError('key_revoked');
       return await user(question, found, check, signedClaims(parsed, nowSeconds, cutoffOf(found)));
     } catch (error) {
@@ -180,7 +170,7 @@ export function createAuthenticator(options: {
   }
 
   async function user(
-    question: Lookup,
+    question: CredentialNames,
     found: Found,
     check: (found: Found) => Environment,
     claims: Claims,

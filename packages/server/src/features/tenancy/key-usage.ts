@@ -1,7 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
-import type { Periodic } from '../../platform/flow/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { markKeysUsed } from './sql/keys.ts';
 
@@ -11,11 +10,7 @@ const flushMs = 60_000;
 /** How many keys one process remembers per minute; further ones are recorded when they are used again. */
 const maxKeys = 50_000;
 
-export interface KeyUsage extends Periodic {
-  used(keyId: string): void;
-}
-
-export function createKeyUsage(options: { db: Queryable; clock: Clock; logger: Logger }): KeyUsage {
+export function createKeyUsage(options: { db: Queryable; clock: Clock; logger: Logger }) {
   const { db, clock, logger } = options;
   let usedAt = new Map<string, number>();
 
@@ -34,7 +29,7 @@ export function createKeyUsage(options: { db: Queryable; clock: Clock; logger: L
   const periodic = createPeriodic(flushMs, logger, 'last use of keys', flush);
   return {
     ...periodic,
-    used: (keyId) => {
+    used: (keyId: string): void => {
       if (usedAt.size < maxKeys || usedAt.has(keyId)) usedAt.set(keyId, clock.now());
     },
     stop: async () => {

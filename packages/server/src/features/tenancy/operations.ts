@@ -5,7 +5,7 @@ import type { Tx } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import { accountOf } from '../context.ts';
 import type { ControlContext, Environment, EnvironmentContext } from '../context.ts';
-import { decodeCursor, isInteger, isString, keyPage, pageLimit } from '../pages.ts';
+import { isInteger, isString, listPage } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import { requireConfirmation, requireEnvironment, requireOrganization } from './access.ts';
@@ -36,10 +36,8 @@ export async function createToken(
   const exp = iat + (input.expiresIn ?? limits.tokenSeconds.default);
   const expiresAt = new Date(exp * 1000).toISOString();
   await record(ctx, ctx.db, {
-    where: { env: env.no },
     action: 'tokens.create',
     user: user.no,
-    before: null,
     after: { keyId: key.id, expiresAt },
   });
   const secretKey = openKey(services.vault, key.id, key.secret);
@@ -63,11 +61,14 @@ export async function listEnvironments(
   ctx: ControlContext,
   input: Input<'environments.list'>,
 ): Promise<Output<'environments.list'>> {
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? 0 : decodeCursor(input.cursor, isInteger);
   const account = accountOf(ctx);
-  const rows = await environments.listEnvironments(ctx.db, account, after, limit + 1);
-  return keyPage(rows, limit, (env) => env.no, environmentRecord);
+  return listPage(
+    input,
+    isInteger,
+    (after, most) => environments.listEnvironments(ctx.db, account, after ?? 0, most),
+    (env) => env.no,
+    environmentRecord,
+  );
 }
 
 export const getEnvironment = async (
@@ -116,7 +117,6 @@ export async function addEnvironment(
     where: { env: env.no },
     action: 'environments.create',
     target: env.id,
-    before: null,
     after: environmentRecord(env),
   });
   const key = await addKey(ctx, tx, env, {
@@ -158,17 +158,10 @@ export async function listKeys(
   ctx: EnvironmentContext,
   input: Input<'keys.list'>,
 ): Promise<Output<'keys.list'>> {
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isKeyPlace);
-  const rows = await keys.listKeys(
-    ctx.db,
-    ctx.env.no,
-    after && { createdAt: after[0], id: after[1] },
-    limit + 1,
-  );
-  return keyPage(
-    rows,
-    limit,
+  return listPage(
+    input,
+    isKeyPlace,
+    (after, most) => keys.listKeys(ctx.db, ctx.env.no, after, most),
     (key) => [key.createdAt, key.id],
     (key) => key,
   );
@@ -197,7 +190,6 @@ async function addKey(
     where: { env: env.no },
     action: 'keys.create',
     target: key.id,
-    before: null,
     after: shown,
   });
   return key;
@@ -209,7 +201,6 @@ export async function revokeKey(ctx: EnvironmentContext, { keyId }: Input<'keys.
     if (!found) throw new ApiError('not_found', { message: `There is no key ${keyId} in this environment.` });
     if (found.revokedNow)
       await record(ctx, tx, {
-        where: { env: ctx.env.no },
         action: 'keys.revoke',
         target: keyId,
         before: { revokedAt: null },

@@ -13,7 +13,7 @@ export interface Claims {
   exp: number;
 }
 
-export type ParsedToken =
+type ParsedToken =
   | { kind: 'signed'; keyId: string; signed: string; signature: Buffer; payload: string }
   | { kind: 'development'; claims: Claims };
 

@@ -1,6 +1,6 @@
 import type { Attachment } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { hasRow, maybeRow, oneValue } from '../../platform/postgres/rows.ts';
+import { anyRow, firstRow, oneValue } from '../../platform/postgres/rows.ts';
 import type { Resource } from '../../platform/storage/port.ts';
 
 export interface AttachmentRow {
@@ -46,7 +46,7 @@ export const insertUpload = (
   room: number | null,
   upload: Omit<AttachmentRow, 'cid' | 'readyAt' | 'mimeType'> & { keepSeconds: number },
 ): Promise<boolean> =>
-  hasRow(
+  anyRow(
     db,
     `WITH counted AS (
        INSERT INTO media_usage AS u (env, bytes) VALUES ($1, $6)
@@ -77,7 +77,7 @@ export const insertUpload = (
   );
 
 export const findAttachment = (db: Queryable, env: number, id: string): Promise<AttachmentRow | undefined> =>
-  maybeRow(
+  firstRow(
     db,
     `SELECT ${columns} FROM attachments a JOIN conversations c ON c.env = a.env AND c.no = a.conv WHERE a.env = $1 AND a.id = $2`,
     [env, id],

@@ -1,20 +1,18 @@
 import { ApiError } from '@parley/protocol';
-import type { Input, OperationName, Output } from '@parley/protocol';
+import type { Input, Output } from '@parley/protocol';
 import { notFound } from '../../platform/api-errors.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { record } from '../audit/operations.ts';
 import type { Context, EnvironmentContext } from '../context.ts';
 import { happened } from '../happenings.ts';
-import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { isString, listPage } from '../pages.ts';
 import { moment } from '../time.ts';
 import { sharedOf, sharesConversation } from './sharing.ts';
 import * as sql from './sql.ts';
 
 /** Erased ids are stored as a keyed hash, never in clear. */
 export const subjectOf = (vault: Vault, env: number, id: string): Buffer => vault.mac(`user ${env} ${id}`);
-
-const unknownUser = () => notFound('User');
 
 /**
  * How many of a user's newest conversations are told of a new name. People who share only an older one see it when
@@ -35,10 +33,11 @@ export async function upsert(ctx: Context, input: Input<'users.upsert'>): Promis
       ...(input.metadata !== undefined ? { metadata: JSON.stringify(input.metadata) } : {}),
     },
   );
-  if (!row) throw unknownUser();
+  if (!row) throw notFound('User');
   if (ctx.caller.person)
-    await note(ctx, ctx.db, 'users.upsert', row.no, {
-      before: null,
+    await record(ctx, ctx.db, {
+      action: 'users.upsert',
+      user: row.no,
       after: { created: before === undefined, fields: Object.keys(input).filter((key) => key !== 'userId') },
     });
   const user = sql.viewUser(row);
@@ -58,62 +57,48 @@ export async function lookup(ctx: Context, input: Input<'users.lookup'>): Promis
   return { data: rows.filter((row) => row.no === me || shared.has(row.no)).map(sql.viewUser) };
 }
 
-export async function get(ctx: Context, input: Input<'users.get'>): Promise<Output<'users.get'>> {
-  const row = await sql.findUser(ctx.db, ctx.env.no, input.userId);
-  if (ctx.caller.user) {
-    const me = ctx.caller.user;
-    // A client gets the same answer for an unknown user and for a stranger, so it cannot find out which ids exist
-    // (users#visibility).
-    if (!row || (row.no !== me.no && !(await sharesConversation(ctx.db, ctx.env.no, me.no, row.no))))
-      throw new ApiError('forbidden');
-  }
-  if (!row) throw unknownUser();
-  return sql.viewUser(row);
+export const get = async (ctx: Context, input: Input<'users.get'>): Promise<Output<'users.get'>> =>
+  sql.viewUser(await visibleUser(ctx, input.userId));
+
+/**
+ * A client gets the same answer for an unknown user and for a stranger, so it cannot find out which ids exist
+ * (users#visibility).
+ */
+export async function visibleUser(ctx: Context, id: string): Promise<sql.UserRow> {
+  const row = await sql.findUser(ctx.db, ctx.env.no, id);
+  const me = ctx.caller.user;
+  if (me && row?.no !== me.no && !(row && (await sharesConversation(ctx.db, ctx.env.no, me.no, row.no))))
+    throw new ApiError('forbidden');
+  if (!row) throw notFound('User');
+  return row;
 }
 
 export async function existingUser(ctx: EnvironmentContext, db: Queryable, id: string): Promise<sql.UserRow> {
   const row = await sql.findUser(db, ctx.env.no, id);
-  if (!row) throw unknownUser();
+  if (!row) throw notFound('User');
   return row;
 }
 
-/**
- * Records in the audit log what the dashboard does to a user, given by number, so that an erasure renames the user
- * there too.
- */
-const note = (
-  ctx: Context,
-  tx: Queryable,
-  action: OperationName,
-  user: number,
-  changes: { before: object | null; after: object | null } = { before: null, after: null },
-): Promise<void> => record(ctx, tx, { where: { env: ctx.env.no }, action, user, ...changes });
-
 export async function list(ctx: Context, input: Input<'users.list'>): Promise<Output<'users.list'>> {
-  if (input.namePrefix !== undefined) return listByName(ctx, input, input.namePrefix);
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
-  const rows = await sql.listUsers(ctx.db, ctx.env.no, after, limit + 1, input.prefix ?? '');
-  return keyPage(rows, limit, (row) => row.id, sql.viewUser);
+  const { namePrefix, prefix = '' } = input;
+  if (namePrefix !== undefined)
+    return listPage(
+      input,
+      isNamePlace,
+      (after, limit) => sql.listUsersByName(ctx.db, ctx.env.no, { namePrefix, prefix, after, limit }),
+      (row) => [row.folded, row.id],
+      sql.viewUser,
+    );
+  return listPage(
+    input,
+    isString,
+    (after, most) => sql.listUsers(ctx.db, ctx.env.no, after ?? '', most, prefix),
+    (row) => row.id,
+    sql.viewUser,
+  );
 }
 
-async function listByName(
-  ctx: Context,
-  input: Input<'users.list'>,
-  namePrefix: string,
-): Promise<Output<'users.list'>> {
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isNamePlace);
-  const rows = await sql.listUsersByName(ctx.db, ctx.env.no, {
-    namePrefix,
-    prefix: input.prefix ?? '',
-    after: after && { name: after[0], id: after[1] },
-    limit: limit + 1,
-  });
-  return keyPage(rows, limit, (row) => [row.folded, row.id], sql.viewUser);
-}
-
-const isNamePlace = (value: unknown): value is [string, string] =>
+const isNamePlace = (value: unknown): value is sql.NamePlace =>
   Array.isArray(value) && value.length === 2 && typeof value[0] === 'string' && isString(value[1]);
 
 export async function deactivate(ctx: Context, input: Input<'users.deactivate'>) {
@@ -121,9 +106,11 @@ export async function deactivate(ctx: Context, input: Input<'users.deactivate'>)
     const before = await sql.findUser(tx, ctx.env.no, input.userId);
     const until = input.until === undefined ? null : moment('until', input.until);
     const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, true, until);
-    if (!row) throw unknownUser();
+    if (!row) throw notFound('User');
     if (!before?.deactivated_at)
-      await note(ctx, tx, 'users.deactivate', row.no, {
+      await record(ctx, tx, {
+        action: 'users.deactivate',
+        user: row.no,
         before: { deactivatedAt: null },
         after: { deactivatedAt: row.deactivated_at },
       });
@@ -137,9 +124,11 @@ export async function reactivate(ctx: Context, input: Input<'users.reactivate'>)
   return ctx.db.tx(async (tx) => {
     const before = await sql.findUser(tx, ctx.env.no, input.userId);
     const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, false);
-    if (!row) throw unknownUser();
+    if (!row) throw notFound('User');
     if (before?.deactivated_at)
-      await note(ctx, tx, 'users.reactivate', row.no, {
+      await record(ctx, tx, {
+        action: 'users.reactivate',
+        user: row.no,
         before: { deactivatedAt: before.deactivated_at },
         after: { deactivatedAt: null },
       });
@@ -150,9 +139,10 @@ export async function reactivate(ctx: Context, input: Input<'users.reactivate'>)
 export async function revokeTokens(ctx: Context, input: Input<'users.revokeTokens'>) {
   return ctx.db.tx(async (tx) => {
     const row = await sql.revokeTokens(tx, ctx.env.no, input.userId);
-    if (!row) throw unknownUser();
-    await note(ctx, tx, 'users.revokeTokens', row.no, {
-      before: null,
+    if (!row) throw notFound('User');
+    await record(ctx, tx, {
+      action: 'users.revokeTokens',
+      user: row.no,
       after: { tokensFrom: row.tokens_from },
     });
     await happened(ctx, tx, 'userCutOff', { env: ctx.env.no, user: row.no });
@@ -171,10 +161,10 @@ export async function resolveUsers(
   let found = await sql.userNumbers(db, env, ids);
   const missing = ids.filter((id) => !found.has(id));
   if (missing.length === 0) return found;
-  if (ctx.caller.user) throw unknownUser();
+  if (ctx.caller.user) throw notFound('User');
   await sql.createMissingUsers(db, env, missing, (id) => subjectOf(ctx.services.vault, env, id));
   found = await sql.userNumbers(db, env, ids);
   const erased = ids.find((id) => !found.has(id));
-  if (erased) throw unknownUser();
+  if (erased) throw notFound('User');
   return found;
 }

@@ -3,21 +3,13 @@ import type { Context } from '../context.ts';
 import { nextPersonalRev } from './sql.ts';
 
 /** What belongs to one user and to no conversation's stream; a feature adds its kind. */
-export type PersonalKind = 'level' | 'block' | 'restriction';
+type PersonalKind = 'level' | 'block' | 'restriction';
 
 /**
- * Tells all of the caller's sockets of a change of its personal state, after the commit. A device that is away learns
+ * Tells all of a user's sockets of a change of its personal state, after the commit. A device that is away learns
  * from `hello.personalRev` that something changed (events#personal).
  */
-export const personalChange = (
-  ctx: Context,
-  tx: Tx,
-  kind: PersonalKind,
-  d: Record<string, unknown>,
-): Promise<void> => personalChangeOf(ctx, tx, ctx.caller.user!.no, kind, d);
-
-/** The same for a user for whom a server acts, or whom the change concerns. */
-export async function personalChangeOf(
+export async function personalChange(
   { env, services }: Pick<Context, 'env' | 'services'>,
   tx: Tx,
   user: number,

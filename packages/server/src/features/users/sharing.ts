@@ -85,6 +85,5 @@ export async function sharesConversation(
   user: number,
   other: number,
 ): Promise<boolean> {
-  const [shares] = await askNewest(db, [{ env, user, other }]);
-  return shares ?? (await compareAll(db, { env, user, others: [other] })).length > 0;
+  return (await sharedOf(db, env, user, [other])).has(other);
 }

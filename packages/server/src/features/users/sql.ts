@@ -1,5 +1,6 @@
 import type { User } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { arraysOf, firstRow, firstValue, oneValue } from '../../platform/postgres/rows.ts';
 import { parseMetadata } from '../metadata.ts';
 import { deactivatedAt } from '../sql/lookups.ts';
 
@@ -25,13 +26,8 @@ export const viewUser = (row: UserRow): User => ({
   deactivatedAt: row.deactivated_at,
 });
 
-export async function findUser(db: Queryable, env: number, id: string): Promise<UserRow | undefined> {
-  const [row] = await db.query<UserRow>(
-    `SELECT ${columns} FROM users WHERE env = $1 AND id = $2 AND erased_at IS NULL`,
-    [env, id],
-  );
-  return row;
-}
+export const findUser = (db: Queryable, env: number, id: string): Promise<UserRow | undefined> =>
+  firstRow(db, `SELECT ${columns} FROM users WHERE env = $1 AND id = $2 AND erased_at IS NULL`, [env, id]);
 
 export const findUsers = (db: Queryable, env: number, ids: readonly string[]): Promise<UserRow[]> =>
   db.query<UserRow>(
@@ -40,14 +36,8 @@ export const findUsers = (db: Queryable, env: number, ids: readonly string[]): P
     [env, ids],
   );
 
-/** The newest conversations of a user. */
-export const newestConversations = (
-  db: Queryable,
-  env: number,
-  user: number,
-  limit: number,
-): Promise<{ cid: string }[]> =>
-  db.query(
+export const newestConversations = (db: Queryable, env: number, user: number, limit: number) =>
+  db.query<{ cid: string }>(
     `SELECT c.id AS cid FROM (
        SELECT conv FROM members WHERE usr = $2 AND env + 0 = $1 ORDER BY last_activity_step DESC LIMIT $3
      ) m CROSS JOIN LATERAL (
@@ -57,13 +47,7 @@ export const newestConversations = (
   );
 
 /** @param prefix what ids must begin with; '' matches every id. */
-export const listUsers = (
-  db: Queryable,
-  env: number,
-  after: string,
-  limit: number,
-  prefix = '',
-): Promise<UserRow[]> =>
+export const listUsers = (db: Queryable, env: number, after: string, limit: number, prefix = '') =>
   db.query<UserRow>(
     `SELECT ${columns} FROM users WHERE env = $1 AND id > $2 AND id >= $4 AND id < $5 AND erased_at IS NULL ORDER BY id LIMIT $3`,
     [env, after, limit, prefix, endOf(prefix)],
@@ -72,11 +56,14 @@ export const listUsers = (
 /** Ids have only characters below \x7f and are compared byte by byte, so all that begin with the prefix sort below this. */
 const endOf = (prefix: string): string => `${prefix}\x7f`;
 
+/** Where a page ended, by the folded name. */
+export type NamePlace = [name: string, id: string];
+
 /** Users sorted by name, ignoring case, then by id. */
 export const listUsersByName = (
   db: Queryable,
   env: number,
-  asked: { namePrefix: string; prefix: string; after: { name: string; id: string } | null; limit: number },
+  asked: { namePrefix: string; prefix: string; after: NamePlace | null; limit: number },
 ): Promise<(UserRow & { folded: string })[]> =>
   db.query(
     `SELECT ${columns}, lower(name) AS folded FROM users
@@ -90,8 +77,8 @@ export const listUsersByName = (
       lastCharacter,
       asked.prefix.length,
       asked.prefix,
-      asked.after?.name ?? null,
-      asked.after?.id ?? null,
+      asked.after?.[0] ?? null,
+      asked.after?.[1] ?? null,
       asked.limit,
     ],
   );
@@ -99,14 +86,15 @@ export const listUsersByName = (
 const lastCharacter = '\u{10ffff}';
 
 /** Inserts the user or sets the given fields (an undefined field keeps its value). Returns undefined for an erased id. */
-export async function upsertUser(
+export const upsertUser = (
   db: Queryable,
   env: number,
   id: string,
   subject: Buffer,
   fields: { name?: string | null; imageUrl?: string | null; metadata?: string },
-): Promise<UserRow | undefined> {
-  const [row] = await db.query<UserRow>(
+): Promise<UserRow | undefined> =>
+  firstRow(
+    db,
     `INSERT INTO users AS u (env, id, name, image_url, metadata, tokens_from)
      VALUES ($1, $2, $3, $4, $5, (SELECT tokens_from FROM erased_ids WHERE env = $1 AND subject = $9))
      ON CONFLICT (env, id) DO UPDATE SET
@@ -127,22 +115,16 @@ export async function upsertUser(
       subject,
     ],
   );
-  return row;
-}
 
-/** The numbers of those users that exist, by id. */
-export async function userNumbers(db: Queryable, env: number, ids: string[]): Promise<Map<string, number>> {
+/** The numbers of those users that exist, by id; with `erased` also of erased ones, by their alias. */
+export async function userNumbers(
+  db: Queryable,
+  env: number,
+  ids: string[],
+  erased = false,
+): Promise<Map<string, number>> {
   const rows = await db.query<{ id: string; no: number }>(
-    'SELECT id, no FROM users WHERE env = $1 AND id = ANY($2) AND erased_at IS NULL',
-    [env, ids],
-  );
-  return new Map(rows.map((r) => [r.id, r.no]));
-}
-
-/** The same, with erased users under their alias: a message may name them as it did before. */
-export async function numbersOfAll(db: Queryable, env: number, ids: string[]): Promise<Map<string, number>> {
-  const rows = await db.query<{ id: string; no: number }>(
-    'SELECT id, no FROM users WHERE env = $1 AND id = ANY($2)',
+    `SELECT id, no FROM users WHERE env = $1 AND id = ANY($2)${erased ? '' : ' AND erased_at IS NULL'}`,
     [env, ids],
   );
   return new Map(rows.map((r) => [r.id, r.no]));
@@ -197,14 +179,13 @@ export async function setSilenced(tx: Tx, env: number, user: number, until: stri
   await tx.query('UPDATE users SET silenced_until = $3 WHERE no = $2 AND env = $1', [env, user, until]);
 }
 
-export async function revokeTokens(db: Queryable, env: number, id: string): Promise<UserRow | undefined> {
-  const [row] = await db.query<UserRow>(
+export const revokeTokens = (db: Queryable, env: number, id: string): Promise<UserRow | undefined> =>
+  firstRow(
+    db,
     `UPDATE users SET tokens_from = token_cutoff(env, tokens_from)
      WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING ${columns}`,
     [env, id],
   );
-  return row;
-}
 
 /** Users by number. Erased users are found too, under their alias. */
 export const usersByNumber = (
@@ -216,7 +197,7 @@ export const usersByNumber = (
     : db.query(
         `SELECT x.env, x.no, x.id, x.name FROM unnest($1::int[], $2::bigint[]) u(env, no)
          CROSS JOIN LATERAL (SELECT * FROM users WHERE env = u.env AND no = u.no LIMIT 1) x`,
-        [users.map((u) => u.env), users.map((u) => u.no)],
+        arraysOf(users, 'env', 'no'),
       );
 
 /** Numbers of those events (`no`, created at `at`) that name, by its present alias, a user who was erased after the event. */
@@ -228,7 +209,7 @@ export async function erasedSince(
   const rows = await db.query<{ no: number }>(
     `SELECT n.no FROM unnest($1::int[], $2::text[], $3::timestamptz[], $4::bigint[]) n(env, id, at, no)
      JOIN users u ON u.env = n.env AND u.id = n.id AND u.erased_at > n.at`,
-    [named.map((n) => n.env), named.map((n) => n.id), named.map((n) => n.at), named.map((n) => n.no)],
+    arraysOf(named, 'env', 'id', 'at', 'no'),
   );
   return new Set(rows.map((r) => r.no));
 }
@@ -267,39 +248,31 @@ export const endErasure = (db: Queryable, env: number, user: number): Promise<un
   db.query('UPDATE users SET erasing = NULL WHERE env = $1 AND no = $2', [env, user]);
 
 /** Erasures that a crash cut off. */
-export const unfinishedErasures = (
-  db: Queryable,
-): Promise<{ env: number; no: number; id: string; erasing: ErasureMode }[]> =>
-  db.query(
+export const unfinishedErasures = (db: Queryable) =>
+  db.query<{ env: number; no: number; id: string; erasing: ErasureMode }>(
     `SELECT env, no, id, erasing FROM users WHERE erasing IS NOT NULL AND erased_at < now() - interval '1 minute' ORDER BY env, no LIMIT 100`,
   );
 
 /** Counts a change of the user's personal state, and returns the number of it. */
-export async function nextPersonalRev(tx: Queryable, env: number, user: number): Promise<number> {
-  const [row] = await tx.query<{ rev: number }>(
+export const nextPersonalRev = (tx: Queryable, env: number, user: number): Promise<number> =>
+  oneValue(
+    tx,
     'UPDATE users SET personal_rev = personal_rev + 1 WHERE no = $2 AND env = $1 RETURNING personal_rev AS rev',
     [env, user],
   );
-  return row!.rev;
-}
 
 /** Stores when users were last online; returns those that were not erased. */
-export const setLastSeen = (
-  db: Queryable,
-  seen: readonly { env: number; user: number; at: string }[],
-): Promise<{ no: number; userId: string; lastSeenAt: string }[]> =>
-  db.query(
+export const setLastSeen = (db: Queryable, seen: readonly { env: number; user: number; at: string }[]) =>
+  db.query<{ no: number; userId: string; lastSeenAt: string }>(
     `UPDATE users u SET last_seen_at = w.at FROM unnest($1::int[], $2::bigint[], $3::timestamptz[]) AS w(env, no, at)
      WHERE u.no = w.no AND u.env = w.env AND u.erased_at IS NULL
      RETURNING u.no, u.id AS "userId", u.last_seen_at AS "lastSeenAt"`,
-    [seen.map((s) => s.env), seen.map((s) => s.user), seen.map((s) => s.at)],
+    arraysOf(seen, 'env', 'user', 'at'),
   );
 
 /** The time before which tokens of an erased id are refused; undefined if the id was not erased. */
-export async function erasedCutoff(db: Queryable, env: number, subject: Buffer): Promise<string | undefined> {
-  const [row] = await db.query<{ tokensFrom: string }>(
-    'SELECT tokens_from AS "tokensFrom" FROM erased_ids WHERE env = $1 AND subject = $2',
-    [env, subject],
-  );
-  return row?.tokensFrom;
-}
+export const erasedCutoff = (db: Queryable, env: number, subject: Buffer): Promise<string | undefined> =>
+  firstValue(db, 'SELECT tokens_from AS "tokensFrom" FROM erased_ids WHERE env = $1 AND subject = $2', [
+    env,
+    subject,
+  ]);

@@ -59,7 +59,7 @@ export interface Outcome {
   unasked?: boolean;
 }
 
-export interface DeliverOptions {
+interface DeliverOptions {
   db: Db;
   outbound: Outbound;
   vault: Vault;
@@ -180,28 +180,17 @@ export function createDeliverer(options: DeliverOptions) {
     }
 
     const status = answer?.status ?? null;
-    if (status !== null && status >= 200 && status < 300) {
-      const made = record(status);
-      options.onAttempt('succeeded', made.durationMs, clock.now() - Date.parse(row.eventAt));
-      note(row, made, null);
-      return {
-        ...outcome,
-        status: 'succeeded',
-        attempt: made,
-        runAt: null,
-        width: widthAfter(made.durationMs, true),
-      };
-    }
-    const made = record(status, error ?? `the answer was ${status}`);
-    options.onAttempt('failed', made.durationMs, 0);
-    note(row, made, status === null ? 'no_answer' : 'not_accepted');
-    const delay = test ? null : retryDelay(row.attempts + 1, options.random());
+    const well = status !== null && status >= 200 && status < 300;
+    const made = record(status, well ? undefined : (error ?? `the answer was ${status}`));
+    options.onAttempt(well ? 'succeeded' : 'failed', made.durationMs, clock.now() - Date.parse(row.eventAt));
+    note(row, made, well ? null : status === null ? 'no_answer' : 'not_accepted');
+    const delay = well || test ? null : retryDelay(row.attempts + 1, options.random());
     return {
       ...outcome,
-      status: delay === null ? 'failed' : 'pending',
+      status: well ? 'succeeded' : delay === null ? 'failed' : 'pending',
       attempt: made,
       runAt: delay === null ? null : new Date(clock.now() + delay),
-      width: widthAfter(made.durationMs, false),
+      width: widthAfter(made.durationMs, well),
     };
   }
 

@@ -1,7 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type {
   Input,
-  OperationName,
   Output,
   WebhookDelivery,
   WebhookEndpoint,
@@ -12,7 +11,7 @@ import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
-import { cut, decodeCursor, encodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { cut, decodeCursor, encodeCursor, isString, listPage, pageLimit } from '../pages.ts';
 import { moment } from '../time.ts';
 import { unavailable, webhookQueue } from './deliver.ts';
 import { loadDue } from './sql/deliveries.ts';
@@ -22,24 +21,11 @@ import * as sql from './sql.ts';
 import { checkedUrl } from './target.ts';
 import type { DeliveryRow, EndpointRow } from './sql.ts';
 
-const missing = () => notFound('Webhook endpoint');
-
 async function existing(ctx: Context, db: Queryable, id: string): Promise<EndpointRow> {
   const row = await sql.findEndpoint(db, ctx.env.no, id);
-  if (!row) throw missing();
+  if (!row) throw notFound('Webhook endpoint');
   return row;
 }
-
-type Change = Extract<OperationName, `webhooks.${string}`>;
-
-/** Records in the audit log what the dashboard does. */
-const note = (
-  ctx: Context,
-  tx: Queryable,
-  action: Change,
-  target: string,
-  changes: { before: object | null; after: object | null } = { before: null, after: null },
-): Promise<void> => record(ctx, tx, { where: { env: ctx.env.no }, action, target, ...changes });
 
 const settingsOf = ({ url, events, description, status }: EndpointRow): object => ({
   url,
@@ -70,17 +56,19 @@ export function create(ctx: Context, input: Input<'webhooks.create'>): Promise<W
       description: input.description ?? null,
     });
     await sql.setListeners(tx, ctx.env.no);
-    await note(ctx, tx, 'webhooks.create', row.id, { before: null, after: settingsOf(row) });
+    await record(ctx, tx, { action: 'webhooks.create', target: row.id, after: settingsOf(row) });
     return newSecret(ctx, tx, row);
   });
 }
 
-export async function list(ctx: Context, input: Input<'webhooks.list'>): Promise<Output<'webhooks.list'>> {
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
-  const rows = await sql.listEndpoints(ctx.db, ctx.env.no, after, limit + 1);
-  return keyPage(rows, limit, (r) => r.id, sql.viewEndpoint);
-}
+export const list = (ctx: Context, input: Input<'webhooks.list'>): Promise<Output<'webhooks.list'>> =>
+  listPage(
+    input,
+    isString,
+    (after, most) => sql.listEndpoints(ctx.db, ctx.env.no, after ?? '', most),
+    (row) => row.id,
+    sql.viewEndpoint,
+  );
 
 export const get = async (ctx: Context, input: Input<'webhooks.get'>): Promise<WebhookEndpoint> =>
   sql.viewEndpoint(await existing(ctx, ctx.db, input.webhookId));
@@ -101,7 +89,7 @@ export function update(ctx: Context, input: Input<'webhooks.update'>): Promise<W
     });
     await sql.setListeners(tx, ctx.env.no);
     const changes = difference(settingsOf(row), settingsOf(updated));
-    if (changes) await note(ctx, tx, 'webhooks.update', row.id, changes);
+    if (changes) await record(ctx, tx, { action: 'webhooks.update', target: row.id, ...changes });
     return sql.viewEndpoint(updated);
   });
 }
@@ -113,7 +101,7 @@ export async function remove(ctx: Context, input: Input<'webhooks.delete'>): Pro
     const row = await existing(ctx, tx, input.webhookId);
     await sql.deleteEndpoint(tx, ctx.env.no, row.id);
     await sql.setListeners(tx, ctx.env.no);
-    await note(ctx, tx, 'webhooks.delete', row.id, { before: settingsOf(row), after: null });
+    await record(ctx, tx, { action: 'webhooks.delete', target: row.id, before: settingsOf(row) });
   });
 }
 
@@ -124,7 +112,7 @@ export const rotateSecret = (
   ctx.db.tx(async (tx) => {
     await sql.lockEnvironment(tx, ctx.env.no);
     const row = await existing(ctx, tx, input.webhookId);
-    await note(ctx, tx, 'webhooks.rotateSecret', row.id);
+    await record(ctx, tx, { action: 'webhooks.rotateSecret', target: row.id });
     return newSecret(ctx, tx, row);
   });
 
@@ -142,7 +130,7 @@ export async function test(ctx: Context, input: Input<'webhooks.test'>): Promise
       eventId: ids.make('event'),
       type: testEvent,
     });
-    await note(ctx, tx, 'webhooks.test', row.id);
+    await record(ctx, tx, { action: 'webhooks.test', target: row.id });
     if (ctx.idempotencyKey !== undefined) {
       await enqueue(tx, webhookQueue, [{ key: row.no, ref: made.no }]);
       tx.afterCommit(webhooks.queued);
@@ -193,11 +181,11 @@ export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Pro
       throw new ApiError('not_found', { message: `This event cannot be replayed: ${unavailable}.` });
     if (row.status === 'disabled')
       throw new ApiError('invalid_request', { message: 'The endpoint is disabled: enable it first.' });
-    await note(ctx, tx, 'webhooks.replay', delivery.id);
-    const made = await sql.copyDelivery(tx, delivery.no);
-    await enqueue(tx, webhookQueue, [{ key: row.no, ref: made.no }]);
+    await record(ctx, tx, { action: 'webhooks.replay', target: delivery.id });
+    const [made] = await sql.copyDeliveries(tx, [delivery.no]);
+    await enqueue(tx, webhookQueue, [{ key: row.no, ref: made!.no }]);
     tx.afterCommit(ctx.services.webhooks.queued);
-    return sql.viewDelivery(made);
+    return sql.viewDelivery(made!);
   });
 }
 
@@ -219,11 +207,12 @@ export async function replayFailed(
     await enqueue(
       tx,
       webhookQueue,
-      made.map((ref) => ({ key: row.no, ref })),
+      made.map((delivery) => ({ key: row.no, ref: delivery.no })),
     );
     if (made.length > 0)
-      await note(ctx, tx, 'webhooks.replayFailed', row.id, {
-        before: null,
+      await record(ctx, tx, {
+        action: 'webhooks.replayFailed',
+        target: row.id,
         after: { since, replayed: made.length },
       });
     tx.afterCommit(ctx.services.webhooks.queued);

@@ -1,7 +1,7 @@
 import { Histogram } from 'prom-client';
 import type { Config } from '../../config.ts';
 import type { Clock, Ids } from '../../platform/clock.ts';
-import { depth, removeEmptyLanes, workSettings } from '../../platform/jobs/sql/jobs.ts';
+import { depth, enqueue, removeEmptyLanes, workSettings } from '../../platform/jobs/sql/jobs.ts';
 import { consumers } from '../../log/sql/consumers.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
@@ -20,9 +20,8 @@ import type { Recorder } from '../logs/recorder.ts';
 import { createDeliverer, webhookQueue } from './deliver.ts';
 import type { Outcome } from './deliver.ts';
 import { disableFailing, mailQueue, sendNotice } from './disable.ts';
-import { dispatchToWebhooks } from './dispatch.ts';
-import { removeOldPayloads } from './sql/payloads.ts';
-import { removeOldDeliveries } from './sql/sweep.ts';
+import { createDeliveries } from './sql/deliveries.ts';
+import { removeOldDeliveries, removeOldPayloads } from './sql/sweep.ts';
 
 declare module '../context.ts' {
   interface Services {
@@ -37,16 +36,6 @@ export interface Webhooks {
   queued(): void;
   /** Attempts one delivery now, in this process. */
   deliver(no: number): Promise<void>;
-}
-
-export interface WebhookService extends Webhooks {
-  /** Creates deliveries for what is in the outbox. */
-  consumer: Consumer;
-  /** Starts delivering, in processes with the role worker, once the database is ready. */
-  start(): void;
-  stop(): Promise<void>;
-  /** Closes the service's connections, which operations use too. */
-  close(): Promise<void>;
 }
 
 /** How many deliveries one process attempts at once. */
@@ -72,7 +61,7 @@ export function createWebhookService(options: {
   work: WorkSignal;
   random: () => number;
   recorder: Pick<Recorder, 'add'>;
-}): WebhookService {
+}) {
   const { config, db, clock, logger, metrics } = options;
   // A separate pool, so that deliveries and requests never wait for each other.
   const workDb = new PgDb(options.connection, {
@@ -141,28 +130,43 @@ export function createWebhookService(options: {
       measure.depth.set(name, await depth(workDb, name));
   });
 
+  const consumer: Consumer = {
+    name: 'webhooks',
+    bit: consumers.webhooks.bit,
+    db: workDb,
+    /** Creates a delivery, with its job, for every enabled endpoint that subscribed to the event. */
+    take: async (tx, rows) => {
+      const made = await createDeliveries(
+        tx,
+        rows.map(({ no }) => no),
+      );
+      await enqueue(
+        tx,
+        webhookQueue,
+        made.map(({ endpoint, no }) => ({ key: endpoint, ref: no })),
+      );
+    },
+    taken: () => worker.wake(),
+  };
+
   return {
     outbound,
-    consumer: {
-      name: 'webhooks',
-      bit: consumers.webhooks.bit,
-      db: workDb,
-      take: dispatchToWebhooks,
-      taken: () => worker.wake(),
-    },
+    consumer,
     queued: () => options.work.raise(webhookQueue.name),
-    deliver: async (no) => {
+    deliver: async (no: number): Promise<void> => {
       const [outcome] = await deliverer.start([no]);
       if (!outcome) return;
       const result = await outcome;
       await db.tx((tx) => deliverer.record(tx, [result]));
     },
+    /** Starts delivering, in processes with the role worker, once the database is ready. */
     start: () => {
       for (const part of [worker, mails, sweeper, gauges]) part.start();
     },
     stop: async () => {
       await Promise.all([worker, mails, sweeper, gauges].map((part) => part.stop()));
     },
+    /** Closes the service's connections, which operations use too. */
     close: async () => {
       mailer.close();
       outbound.close();

@@ -1,20 +1,13 @@
 import { limits } from '@parley/protocol';
-import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from '@parley/protocol';
+import type { WebhookDelivery, WebhookEndpoint } from '@parley/protocol';
 import { consumers } from '../../log/sql/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { column, firstRow, oneRow, oneValue } from '../../platform/postgres/rows.ts';
 import { signingSecrets } from '../sql/signing-secrets.ts';
 import { testEvent } from './render.ts';
 
-export interface EndpointRow {
+export interface EndpointRow extends WebhookEndpoint {
   no: number;
-  id: string;
-  url: string;
-  events: string[];
-  description: string | null;
-  status: 'enabled' | 'disabled';
-  createdAt: string;
-  disabledAt: string | null;
-  disabledReason: string | null;
 }
 
 const endpointColumns = `no, id, url, events, description, status, created_at AS "createdAt",
@@ -44,47 +37,33 @@ export async function setListeners(db: Queryable, env: number): Promise<void> {
   await db.query('SELECT set_push_listener($1)', [env]);
 }
 
-export async function countEndpoints(db: Queryable, env: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>('SELECT count(*) AS n FROM webhook_endpoints WHERE env = $1', [
-    env,
-  ]);
-  return row!.n;
-}
+export const countEndpoints = (db: Queryable, env: number): Promise<number> =>
+  oneValue(db, 'SELECT count(*) AS n FROM webhook_endpoints WHERE env = $1', [env]);
 
-export async function insertEndpoint(
+export const insertEndpoint = (
   db: Queryable,
   env: number,
   row: { id: string; url: string; events: string[]; description: string | null },
-): Promise<EndpointRow> {
-  const [created] = await db.query<EndpointRow>(
+): Promise<EndpointRow> =>
+  oneRow(
+    db,
     `INSERT INTO webhook_endpoints (env, id, url, events, description) VALUES ($1, $2, $3, $4, $5) RETURNING ${endpointColumns}`,
     [env, row.id, row.url, row.events, row.description],
   );
-  return created!;
-}
 
-export const listEndpoints = (
-  db: Queryable,
-  env: number,
-  after: string,
-  limit: number,
-): Promise<EndpointRow[]> =>
+export const listEndpoints = (db: Queryable, env: number, after: string, limit: number) =>
   db.query<EndpointRow>(
     `SELECT ${endpointColumns} FROM webhook_endpoints WHERE env = $1 AND id > $2 ORDER BY id LIMIT $3`,
     [env, after, limit],
   );
 
-export async function findEndpoint(db: Queryable, env: number, id: string): Promise<EndpointRow | undefined> {
-  const [row] = await db.query<EndpointRow>(
-    `SELECT ${endpointColumns} FROM webhook_endpoints WHERE env = $1 AND id = $2`,
-    [env, id],
-  );
-  return row;
-}
+export const findEndpoint = (db: Queryable, env: number, id: string): Promise<EndpointRow | undefined> =>
+  firstRow(db, `SELECT ${endpointColumns} FROM webhook_endpoints WHERE env = $1 AND id = $2`, [env, id]);
 
 /** Enabling an endpoint clears the reason why it was disabled and the time since when it failed. */
-export async function updateEndpoint(db: Queryable, row: EndpointRow): Promise<EndpointRow> {
-  const [updated] = await db.query<EndpointRow>(
+export const updateEndpoint = (db: Queryable, row: EndpointRow): Promise<EndpointRow> =>
+  oneRow(
+    db,
     `UPDATE webhook_endpoints SET url = $2, events = $3, description = $4, status = $5,
        disabled_at = CASE WHEN $5 = 'enabled' THEN NULL ELSE coalesce(disabled_at, now()) END,
        disabled_reason = CASE WHEN $5 = 'enabled' THEN NULL ELSE coalesce(disabled_reason, 'by request') END,
@@ -92,29 +71,15 @@ export async function updateEndpoint(db: Queryable, row: EndpointRow): Promise<E
      WHERE no = $1 RETURNING ${endpointColumns}`,
     [row.no, row.url, row.events, row.description, row.status],
   );
-  return updated!;
-}
 
-export async function deleteEndpoint(db: Queryable, env: number, id: string): Promise<boolean> {
-  const rows = await db.query('DELETE FROM webhook_endpoints WHERE env = $1 AND id = $2 RETURNING 1', [
-    env,
-    id,
-  ]);
-  return rows.length > 0;
+export async function deleteEndpoint(db: Queryable, env: number, id: string): Promise<void> {
+  await db.query('DELETE FROM webhook_endpoints WHERE env = $1 AND id = $2', [env, id]);
 }
 
 export const secrets = signingSecrets('webhook_secrets', 'endpoint');
 
-export interface DeliveryRow {
+export interface DeliveryRow extends WebhookDelivery {
   no: number;
-  id: string;
-  eventId: string;
-  eventType: string;
-  status: 'pending' | 'succeeded' | 'failed';
-  attempts: WebhookAttempt[];
-  nextAttemptAt: string | null;
-  createdAt: string;
-  payloadAvailable: boolean;
 }
 
 const available = `event_at > now() - interval '${limits.webhookReplayHours} hours'`;
@@ -124,74 +89,45 @@ const deliveryColumns = `no, id, event_id AS "eventId", type AS "eventType", sta
 export const viewDelivery = ({ no: _, ...view }: DeliveryRow): WebhookDelivery => view;
 
 /** Deliveries, newest first: their ids begin with their time. */
-export const listDeliveries = (
-  db: Queryable,
-  endpoint: number,
-  before: string | null,
-  limit: number,
-): Promise<DeliveryRow[]> =>
+export const listDeliveries = (db: Queryable, endpoint: number, before: string | null, limit: number) =>
   db.query<DeliveryRow>(
     `SELECT ${deliveryColumns} FROM webhook_deliveries
      WHERE endpoint = $1 AND ($2::text IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`,
     [endpoint, before, limit],
   );
 
-export async function findDelivery(
-  db: Queryable,
-  endpoint: number,
-  id: string,
-): Promise<DeliveryRow | undefined> {
-  const [row] = await db.query<DeliveryRow>(
-    `SELECT ${deliveryColumns} FROM webhook_deliveries WHERE endpoint = $1 AND id = $2`,
-    [endpoint, id],
-  );
-  return row;
-}
+export const findDelivery = (db: Queryable, endpoint: number, id: string): Promise<DeliveryRow | undefined> =>
+  firstRow(db, `SELECT ${deliveryColumns} FROM webhook_deliveries WHERE endpoint = $1 AND id = $2`, [
+    endpoint,
+    id,
+  ]);
 
-export async function insertDelivery(
+export const insertDelivery = (
   db: Queryable,
   row: { env: number; endpoint: number; eventId: string; type: string },
-): Promise<DeliveryRow> {
-  const [created] = await db.query<DeliveryRow>(
+): Promise<DeliveryRow> =>
+  oneRow(
+    db,
     `INSERT INTO webhook_deliveries (id, env, endpoint, event_id, type, event_at, created_at, next_at)
      SELECT make_id('whd_', t), $1, $2, $3, $4, t, t, t FROM (SELECT clock_timestamp() AS t) x RETURNING ${deliveryColumns}`,
     [row.env, row.endpoint, row.eventId, row.type],
   );
-  return created!;
-}
 
 const copied = 'env, endpoint, event_id, type, conv, seq, message, users, actor, data, sealed, event_at';
 
-/** Creates a new delivery of the same event. */
-export async function copyDelivery(db: Queryable, no: number): Promise<DeliveryRow> {
-  const [created] = await db.query<DeliveryRow>(
+/** Creates new deliveries of the same events. */
+export const copyDeliveries = (db: Queryable, numbers: readonly number[]): Promise<DeliveryRow[]> =>
+  db.query(
     `INSERT INTO webhook_deliveries (id, ${copied}, created_at, next_at)
      SELECT make_id('whd_', t), ${copied}, t, t
-     FROM webhook_deliveries, (SELECT clock_timestamp() AS t) x WHERE no = $1 RETURNING ${deliveryColumns}`,
-    [no],
-  );
-  return created!;
-}
-
-export async function copyDeliveries(db: Queryable, numbers: readonly number[]): Promise<number[]> {
-  const rows = await db.query<{ no: number }>(
-    `INSERT INTO webhook_deliveries (id, ${copied}, created_at, next_at)
-     SELECT make_id('whd_', t), ${copied}, t, t
-     FROM webhook_deliveries, (SELECT clock_timestamp() AS t) x WHERE no = ANY($1) ORDER BY no RETURNING no`,
+     FROM webhook_deliveries, (SELECT clock_timestamp() AS t) x WHERE no = ANY($1) ORDER BY no RETURNING ${deliveryColumns}`,
     [numbers],
   );
-  return rows.map((row) => row.no);
-}
 
 /** The latest deliveries of events that failed for good since then, oldest first. Delivery ids begin with their time. */
-export async function failedSince(
-  db: Queryable,
-  env: number,
-  endpoint: number,
-  since: string,
-  limit: number,
-): Promise<number[]> {
-  const rows = await db.query<{ no: number }>(
+export const failedSince = (db: Queryable, env: number, endpoint: number, since: string, limit: number) =>
+  column<number>(
+    db,
     `SELECT d.no FROM webhook_deliveries d
      WHERE d.env = $1 AND d.endpoint = $2 AND d.id >= 'whd_' || ulid_time($3::timestamptz - interval '1 minute')
        AND d.created_at >= $3 AND d.status = 'failed' AND d.type <> $5
@@ -200,5 +136,3 @@ export async function failedSince(
      ORDER BY d.id LIMIT $4`,
     [env, endpoint, since, limit, testEvent],
   );
-  return rows.map((row) => row.no);
-}

@@ -1,3 +1,4 @@
+import type { WordList as WordListRecord } from '@parley/protocol';
 import { masked, wordsOf } from '../fold.ts';
 import { Trie } from './trie.ts';
 
@@ -8,12 +9,7 @@ import { Trie } from './trie.ts';
  * a beginning and an end is looked up for each pair of those that a word has.
  */
 
-export interface WordList {
-  action: 'reject' | 'mask' | 'report';
-  /** `group`: not in direct conversations. */
-  conversations: 'all' | 'group';
-  entries: readonly string[];
-}
+export type WordList = Pick<WordListRecord, 'action' | 'conversations'> & { entries: readonly string[] };
 
 /** What an entry means, as bits: reject, mask and report, in direct conversations and in groups. */
 const bits = { reject: 1, mask: 4, report: 16 } as const;

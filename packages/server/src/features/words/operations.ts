@@ -1,9 +1,10 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Output, WordList } from '@parley/protocol';
+import { invalid, notFound } from '../../platform/api-errors.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
-import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { isString, listPage } from '../pages.ts';
 import { nextWords } from '../tenancy/sql/environments.ts';
 import { entryProblem } from './automaton.ts';
 import * as sql from './sql.ts';
@@ -16,11 +17,7 @@ const full = (param: string, message: string, limit: number): ApiError =>
 export async function set(ctx: Context, input: Input<'wordLists.set'>): Promise<WordList> {
   for (const entry of input.entries) {
     const problem = entryProblem(entry);
-    if (problem !== null)
-      throw new ApiError('invalid_request', {
-        param: 'entries',
-        message: `The entry ${JSON.stringify(entry)} ${problem}.`,
-      });
+    if (problem !== null) throw invalid('entries', `The entry ${JSON.stringify(entry)} ${problem}.`);
   }
   return ctx.db.tx(async (tx) => {
     const env = ctx.env.no;
@@ -59,30 +56,21 @@ const note = (
   after?: WordList,
 ): Promise<void> => {
   const brief = (list?: WordList) =>
-    list ? { action: list.action, conversations: list.conversations, entries: list.entries.length } : null;
-  return record(ctx, tx, {
-    where: { env: ctx.env.no },
-    action,
-    target,
-    before: brief(before),
-    after: brief(after),
-  });
+    list && { action: list.action, conversations: list.conversations, entries: list.entries.length };
+  return record(ctx, tx, { action, target, before: brief(before), after: brief(after) });
 };
 
 export async function get(ctx: Context, { name }: Input<'wordLists.get'>): Promise<WordList> {
   const list = await sql.findList(ctx.db, ctx.env.no, name);
-  if (!list) throw new ApiError('not_found', { message: 'Word list not found.' });
+  if (!list) throw notFound('Word list');
   return list;
 }
 
-export async function list(ctx: Context, input: Input<'wordLists.list'>): Promise<Output<'wordLists.list'>> {
-  const limit = pageLimit(input.limit);
-  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
-  const rows = await sql.listSummaries(ctx.db, ctx.env.no, after, limit + 1);
-  return keyPage(
-    rows,
-    limit,
+export const list = (ctx: Context, input: Input<'wordLists.list'>): Promise<Output<'wordLists.list'>> =>
+  listPage(
+    input,
+    isString,
+    (after, most) => sql.listSummaries(ctx.db, ctx.env.no, after ?? '', most),
     (row) => row.name,
     (row) => row,
   );
-}

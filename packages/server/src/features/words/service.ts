@@ -9,7 +9,7 @@ declare module '../context.ts' {
   }
 }
 
-export interface WordService {
+interface WordService {
   /** What finds the words of the environment's lists; null if it never had a list. */
   of(env: Pick<Environment, 'no' | 'words'>): Promise<Automaton> | null;
 }

@@ -1,5 +1,6 @@
 import type { WordList, WordListSummary } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { anyRow, oneRow } from '../../platform/postgres/rows.ts';
 
 /** Lists change only after `nextWords` (features/tenancy) locked the environment. */
 
@@ -26,18 +27,13 @@ export async function setList(
 }
 
 /** How many lists there are beside this one, and how many entries they have. */
-export async function otherLists(
-  tx: Tx,
-  env: number,
-  name: string,
-): Promise<{ lists: number; entries: number }> {
-  const [row] = await tx.query<{ lists: number; entries: number }>(
+export const otherLists = (tx: Tx, env: number, name: string): Promise<{ lists: number; entries: number }> =>
+  oneRow(
+    tx,
     `SELECT count(*)::int AS lists, coalesce(sum(json_array_length(entries::json)), 0)::int AS entries
      FROM word_lists WHERE env = $1 AND name <> $2`,
     [env, name],
   );
-  return row!;
-}
 
 export async function findList(db: Queryable, env: number, name: string): Promise<WordList | undefined> {
   const [row] = await db.query<Row>(`SELECT ${columns} FROM word_lists WHERE env = $1 AND name = $2`, [
@@ -50,19 +46,12 @@ export async function findList(db: Queryable, env: number, name: string): Promis
 export const allLists = async (db: Queryable, env: number): Promise<WordList[]> =>
   (await db.query<Row>(`SELECT ${columns} FROM word_lists WHERE env = $1 ORDER BY name`, [env])).map(view);
 
-export const listSummaries = (
-  db: Queryable,
-  env: number,
-  after: string,
-  limit: number,
-): Promise<WordListSummary[]> =>
+export const listSummaries = (db: Queryable, env: number, after: string, limit: number) =>
   db.query<WordListSummary>(
     `SELECT name, action, conversations, json_array_length(entries::json) AS entries, updated_at AS "updatedAt"
      FROM word_lists WHERE env = $1 AND name > $2 ORDER BY name LIMIT $3`,
     [env, after, limit],
   );
 
-export async function deleteList(tx: Tx, env: number, name: string): Promise<boolean> {
-  const rows = await tx.query('DELETE FROM word_lists WHERE env = $1 AND name = $2 RETURNING 1', [env, name]);
-  return rows.length > 0;
-}
+export const deleteList = (tx: Tx, env: number, name: string): Promise<boolean> =>
+  anyRow(tx, 'DELETE FROM word_lists WHERE env = $1 AND name = $2 RETURNING 1', [env, name]);

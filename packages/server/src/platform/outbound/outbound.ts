@@ -2,8 +2,8 @@ import { lookup } from 'node:dns/promises';
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { connect as netConnect, isIP } from 'node:net';
-import type { LookupFunction, Socket } from 'node:net';
+import { isIP } from 'node:net';
+import type { LookupFunction } from 'node:net';
 import { addressRefusal } from './address.ts';
 import type { Address, NameResolver } from './resolver.ts';
 
@@ -69,7 +69,6 @@ export interface Outbound {
    * checkHost first.
    */
   lookup: LookupFunction;
-  connect(host: string, port: number): Socket;
   /** Why a request to this URL would fail at once: its name did not resolve a moment ago. Undefined if nothing is known. */
   failed(url: string): OutboundUnresolved | undefined;
   /** One HTTP exchange. Redirects are not followed. */
@@ -278,10 +277,6 @@ export function createOutbound(options: OutboundOptions): Outbound {
     checkHost,
     resolve,
     lookup: lookupFor(),
-    connect(host, port) {
-      checkHost(host);
-      return netConnect({ host, port, lookup: lookupFor() });
-    },
     failed(text) {
       const url = URL.parse(text);
       const error = url && options.failed?.(bareHost(url));

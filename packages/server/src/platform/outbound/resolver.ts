@@ -23,30 +23,21 @@ export interface NameResolver {
   close(): void;
 }
 
-export interface ResolverBounds {
-  timeoutMs: number;
-  /** How many look-ups run at once, of one tenant and in all. */
-  perTenant: number;
-  inAll: number;
-  /** How many look-ups of one tenant may wait; more fail at once. */
-  waiting: number;
-  /** For how many milliseconds a name that did not resolve in time keeps failing at once. */
-  slowMs: number;
-  /** The same for a name that does not exist, or that the name server refused. */
-  missingMs: number;
-  /** How many failed names are remembered. */
-  remembered: number;
-}
-
-export const resolverBounds: ResolverBounds = {
+const resolverBounds = {
   timeoutMs: 2_000,
+  /** How many look-ups run at once, of one tenant and in all. */
   perTenant: 16,
   inAll: 512,
+  /** How many look-ups of one tenant may wait; more fail at once. */
   waiting: 200,
+  /** For how many milliseconds a name that did not resolve in time keeps failing at once. */
   slowMs: 30_000,
+  /** The same for a name that does not exist, or that the name server refused. */
   missingMs: 5_000,
+  /** How many failed names are remembered. */
   remembered: 10_000,
 };
+export type ResolverBounds = typeof resolverBounds;
 
 /** Milliseconds that the other address family still gets once one has answered. */
 const otherFamilyMs = 250;

@@ -143,7 +143,6 @@ export function createApnsProvider(
   }
 
   return {
-    name: 'apns',
     async send(token, notification, voipToken) {
       if (notification.call === 'incoming' && voipToken) {
         const outcome = await deliver(voipToken, notification, true);

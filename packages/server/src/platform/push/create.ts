@@ -2,16 +2,8 @@ import { createApnsProvider } from './apns.ts';
 import type { PushCredentials } from './credentials.ts';
 import { createExpoProvider } from './expo.ts';
 import { createFcmProvider } from './fcm.ts';
-import type { PushDependencies, PushProvider } from './port.ts';
+import type { PushDependencies, PushEndpoints, PushProvider } from './port.ts';
 import { createWebpushProvider } from './webpush.ts';
-
-/** The vendors' addresses, replaced in tests; a customer's credentials never say where to send. */
-export interface PushEndpoints {
-  fcm?: string;
-  oauth?: string;
-  apns?: string;
-  expo?: string;
-}
 
 export function createPushProvider(
   credentials: PushCredentials,

@@ -29,7 +29,6 @@ export function createExpoProvider(
   }
 
   return {
-    name: 'expo',
     async send(token, notification) {
       if (!tokenPattern.test(token)) return { kind: 'dead', reason: 'not_an_expo_token' };
       const dataOnly = isDataOnly(notification);

@@ -4,13 +4,7 @@ import { asObject, codeText, jsonObject, post, statusOutcome } from './http.ts';
 import type { HttpResponse } from './port.ts';
 import { signJwt } from './jwt.ts';
 import { categoryOf, collapseId, fitNotification, isDataOnly, unixSeconds } from './payload.ts';
-import type { PushDependencies, PushNotification, PushOutcome, PushProvider } from './port.ts';
-
-/** For tests only: the key file's own `token_uri` is an address that a customer entered, and is never used. */
-export interface FcmEndpoints {
-  fcm?: string;
-  oauth?: string;
-}
+import type { PushDependencies, PushEndpoints, PushNotification, PushOutcome, PushProvider } from './port.ts';
 
 const scope = 'https://www.googleapis.com/auth/firebase.messaging';
 const grantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
@@ -26,8 +20,9 @@ type Access = { token: string; expiresAt: number };
 export function createFcmProvider(
   credentials: FcmCredentials,
   { request, now }: PushDependencies,
-  endpoints: FcmEndpoints = {},
+  endpoints: PushEndpoints,
 ): PushProvider {
+  // The key file's own `token_uri` is an address that a customer entered, and is never used.
   const oauthUrl = endpoints.oauth ?? 'https://oauth2.googleapis.com/token';
   const sendUrl = `${endpoints.fcm ?? 'https://fcm.googleapis.com'}/v1/projects/${encodeURIComponent(credentials.project_id)}/messages:send`;
   const key = createPrivateKey(credentials.private_key);
@@ -67,7 +62,6 @@ export function createFcmProvider(
   }
 
   return {
-    name: 'fcm',
     async send(token, notification) {
       const body = fitNotification(notification, maxPayloadBytes, (title, text) =>
         content(notification, title, text),

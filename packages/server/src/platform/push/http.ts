@@ -1,5 +1,5 @@
 import { OutboundRefused } from '../outbound/outbound.ts';
-import type { HttpRequestFunction, HttpResponse, PushOutcome } from './port.ts';
+import type { HttpResponse, PushDependencies, PushOutcome } from './port.ts';
 
 export const requestTimeoutMs = 10_000;
 const maxResponseBytes = 64 * 1024;
@@ -9,7 +9,7 @@ export type PostResult = { response: HttpResponse } | { failed: PushOutcome; ref
 
 /** Sends a POST and turns network errors into an outcome. */
 export async function post(
-  request: HttpRequestFunction,
+  request: PushDependencies['request'],
   url: string,
   headers: Record<string, string>,
   body: Buffer | string,

@@ -1,3 +1,5 @@
+import type { OutboundRequest, OutboundResponse } from '../outbound/outbound.ts';
+
 /** What a device gets. With an empty title and body it is a data-only push (push#data-only). */
 export interface PushNotification {
   title: string;
@@ -25,7 +27,6 @@ export type PushOutcome =
 export type PushProviderName = 'fcm' | 'apns' | 'expo' | 'webpush';
 
 export interface PushProvider {
-  readonly name: PushProviderName;
   /**
    * Never throws; reasons are short codes without tokens or secrets.
    * @param voipToken a token of the same device for incoming calls (APNs).
@@ -39,30 +40,19 @@ export interface PushProvider {
   close(): void;
 }
 
-export interface HttpRequest {
-  url: string;
-  method: string;
-  headers: Record<string, string>;
-  body: Buffer;
-  timeoutMs: number;
-  maxBytes: number;
-}
-
-export interface HttpResponse {
-  status: number;
-  headers: Record<string, string | string[] | undefined>;
-  body: Buffer;
-}
-
-/**
- * Follows no redirect; rejects on network errors and time-outs, and with OutboundRefused if the guard refuses the
- * address.
- */
-export type HttpRequestFunction = (request: HttpRequest) => Promise<HttpResponse>;
+export type HttpResponse = Omit<OutboundResponse, 'truncated'>;
 
 export interface PushDependencies {
   /** The guarded outbound request: a Web Push endpoint is an address that a client entered. */
-  request: HttpRequestFunction;
+  request: (request: OutboundRequest) => Promise<HttpResponse>;
   now: () => number;
   randomBytes: (size: number) => Buffer;
+}
+
+/** The vendors' addresses, replaced in tests; a customer's credentials never say where to send. */
+export interface PushEndpoints {
+  fcm?: string;
+  oauth?: string;
+  apns?: string;
+  expo?: string;
 }

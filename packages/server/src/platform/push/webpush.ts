@@ -68,7 +68,6 @@ export function createWebpushProvider(
   }
 
   return {
-    name: 'webpush',
     async send(token, notification) {
       const subscription = parseSubscription(token);
       if (subscription === undefined) return { kind: 'dead', reason: 'not_a_subscription' };

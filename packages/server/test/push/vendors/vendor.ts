@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verify, type KeyObject } from 'node:crypto';
-import type { PushEndpoints } from '../../../src/platform/push/create.ts';
+import type { PushEndpoints } from '../../../src/platform/push/port.ts';
 import type { PushCredentials } from '../../../src/platform/push/credentials.ts';
 
 /** What a device would be told, whatever the vendor's words for it are. */

@@ -5,19 +5,17 @@ import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
 import type { AccountContext, Reply } from '../../context.ts';
 import { getAccount, hasSecondFactor, renameAccount, setPassword } from '../sql/accounts.ts';
 import type { Account } from '../sql/accounts.ts';
-import { recordOwn, signedIn, withCookie } from '../context.ts';
+import { recordOwn, signedIn } from '../context.ts';
 import { passwordMail } from '../mail-texts.ts';
 import * as passkeys from '../passkeys.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
 import { relyingParty } from '../relying-party.ts';
 import * as factors from '../second-factor.ts';
-import { endOtherSessions, endSession, listSessions, renewToken } from '../sql/sessions.ts';
+import { endOtherSessions, endSession, listSessions } from '../sql/sessions.ts';
 import { confirmPassword } from '../sign-in.ts';
-import { viewSession } from './session.ts';
+import { renewSession } from './session.ts';
 import * as storedPasskeys from '../sql/passkeys.ts';
 import * as storedFactors from '../sql/second-factor.ts';
-
-/** Operations of people on their own account. */
 
 const load = (ctx: AccountContext): Promise<Account> => getAccount(ctx.db, signedIn(ctx).account.no);
 
@@ -64,11 +62,9 @@ export async function changePassword(
   return confirmPassword(ctx.db, accounts, account, session.id, input, async (tx) => {
     await setPassword(tx, account.no, hash);
     await endOtherSessions(tx, account.no, session.id);
-    const renewed = await renewToken(tx, accounts, session.id, { signedIn: true });
-    if (!renewed) throw new ApiError('token_invalid');
     await recordOwn(ctx, tx, account, 'account.changePassword');
     await accounts.mailQueue.send(tx, account.no, passwordMail(account.email));
-    return withCookie(ctx, renewed.token, await viewSession(tx, account, renewed.session.signedInAt));
+    return renewSession(ctx, tx, account);
   });
 }
 

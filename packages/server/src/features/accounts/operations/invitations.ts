@@ -1,4 +1,4 @@
-import { ApiError, rateLimits } from '@parley/protocol';
+import { ApiError } from '@parley/protocol';
 import type { AccountSession, Input, Invitation as InvitationRecord, Output } from '@parley/protocol';
 import { invalid } from '../../../platform/api-errors.ts';
 import type { Tx } from '../../../platform/postgres/db.ts';
@@ -19,7 +19,7 @@ import {
   requireReach,
 } from '../sql/organizations.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
-import { countUse, ofAddress } from '../throttle.ts';
+import { countUse, mailCount, ofAddress } from '../throttle.ts';
 import { beginSession, viewSession } from './session.ts';
 
 /** How people get an account: by invitation or, where the operator allows it, by signing up. */
@@ -56,7 +56,6 @@ export async function create(
       where: { org },
       action: 'invitations.create',
       target: invitation.id,
-      before: null,
       after: { email: invitation.email, role },
     });
     const link = invitationLink(accounts.linkOrigin(), token);
@@ -83,7 +82,6 @@ export async function remove(
       action: 'invitations.delete',
       target: invitationId,
       before: { email, role },
-      after: null,
     });
   });
 }
@@ -114,9 +112,12 @@ export async function accept(
   if (existing) return acceptAs(ctx, existing, invitation, input);
   const hash = await newPassword(ctx, invitation.email, input);
   return ctx.db.tx(async (tx) => {
-    if (invitation.org !== null) await lockPeople(tx, invitation.org);
-    await invitations.useInvitation(tx, invitation);
-    const account = await newAccount(ctx, tx, invitation.email, input.name ?? '', hash);
+    await use(tx, invitation);
+    const fields = { email: invitation.email, name: input.name ?? '', passwordHash: hash };
+    const no = await createAccount(tx, ctx.services.ids, fields);
+    // Another request created an account for this address a moment ago.
+    if (no === undefined) throw new ApiError('invalid_credentials');
+    const account = await getAccount(tx, no);
     await enter(ctx, tx, account, invitation, input);
     return beginSession(ctx, tx, account);
   });
@@ -139,11 +140,15 @@ async function acceptAs(
       message: `Sign in as ${invitation.email}, then follow the link again.`,
     });
   return ctx.db.tx(async (tx) => {
-    if (invitation.org !== null) await lockPeople(tx, invitation.org);
-    await invitations.useInvitation(tx, invitation);
+    await use(tx, invitation);
     await enter(ctx, tx, account, invitation, input);
     return viewSession(tx, account, person.session.signedInAt);
   });
+}
+
+async function use(tx: Tx, invitation: Invitation): Promise<void> {
+  if (invitation.org !== null) await lockPeople(tx, invitation.org);
+  await invitations.useInvitation(tx, invitation);
 }
 
 async function enter(
@@ -151,9 +156,9 @@ async function enter(
   tx: Tx,
   account: Account,
   invitation: Invitation,
-  { organizationName }: Input<'invitations.accept'>,
+  { organizationName = 'My organization' }: Input<'invitations.accept'>,
 ): Promise<void> {
-  const org = invitation.org ?? (await newOrganization(ctx, tx, organizationName));
+  const org = invitation.org ?? (await createOrganization(tx, ctx.services.ids, organizationName)).no;
   if (!(await addPerson(tx, org, account.no, invitation.role))) throw new ApiError('already_member');
   await recordOwn(ctx, tx, account, 'invitations.accept', { after: { role: invitation.role } });
 }
@@ -168,22 +173,6 @@ function newPassword(
   return ctx.services.accounts.passwords.hash(password);
 }
 
-async function newAccount(
-  ctx: AccountContext,
-  tx: Tx,
-  email: string,
-  name: string,
-  passwordHash: string,
-): Promise<Account> {
-  const no = await createAccount(tx, ctx.services.ids, { email, name, passwordHash });
-  // Another request created an account for this address a moment ago.
-  if (no === undefined) throw new ApiError('invalid_credentials');
-  return getAccount(tx, no);
-}
-
-const newOrganization = async (ctx: AccountContext, tx: Tx, name = 'My organization'): Promise<number> =>
-  (await createOrganization(tx, ctx.services.ids, name)).no;
-
 /** The answer is the same whether or not the address has an account; an address that has one gets no mail. */
 export async function signUp(
   ctx: AccountContext,
@@ -194,10 +183,7 @@ export async function signUp(
     throw new ApiError('forbidden', { message: 'Sign-up is not open: ask for an invitation.' });
   await countUse(accounts.limiter, [
     ofAddress('sign-up', ctx.http.address),
-    {
-      key: { what: 'mail', of: accounts.vault.mac(`sign-up ${normalEmail(email)}`).toString('base64url') },
-      limit: rateLimits.mailsToAddress,
-    },
+    mailCount(accounts.vault, 'sign-up', email),
   ]);
   accounts.later(async () => {
     if (await findByEmail(ctx.db, email)) return;

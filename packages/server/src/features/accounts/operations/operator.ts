@@ -26,7 +26,7 @@ function change<T>(
     const account = await findByEmail(tx, email);
     if (!account) throw new ApiError('not_found', { message: `There is no account ${email}.` });
     for (const { no } of await listMemberships(tx, account.no))
-      await record(ctx, tx, { where: { org: no }, action, target: account.id, before: null, after: null });
+      await record(ctx, tx, { where: { org: no }, action, target: account.id });
     return run(tx, account);
   });
 }

@@ -48,7 +48,6 @@ export async function remove(
       action: 'organizations.delete',
       target: id,
       before: { name, environments: await environmentIds(tx, no) },
-      after: null,
     });
     await organizations.endOrganization(tx, no);
   });
@@ -85,33 +84,23 @@ export async function removeMember(
   ctx: OrganizationContext,
   { accountId }: Input<'organizations.removeMember'>,
 ): Promise<void> {
-  const org = ctx.organization.no;
-  await ctx.db.tx(async (tx) => {
-    const person = await organizations.findPerson(tx, org, accountId);
-    organizations.requireReach(ctx.role, person.role);
-    await organizations.removePerson(tx, org, person);
-    await record(ctx, tx, {
-      where: { org },
-      action: 'organizations.removeMember',
-      target: accountId,
-      before: { email: person.email, role: person.role },
-      after: null,
-    });
-  });
+  await end(ctx, 'organizations.removeMember', accountId);
 }
 
-export async function leave(ctx: OrganizationContext): Promise<void> {
-  const { account } = signedIn(ctx);
+export const leave = (ctx: OrganizationContext): Promise<void> =>
+  end(ctx, 'organizations.leave', signedIn(ctx).account.id);
+
+async function end(
+  ctx: OrganizationContext,
+  action: 'organizations.removeMember' | 'organizations.leave',
+  target: string,
+): Promise<void> {
   const org = ctx.organization.no;
   await ctx.db.tx(async (tx) => {
-    const person = await organizations.findPerson(tx, org, account.id);
+    const person = await organizations.findPerson(tx, org, target);
+    if (action !== 'organizations.leave') organizations.requireReach(ctx.role, person.role);
     await organizations.removePerson(tx, org, person);
-    await record(ctx, tx, {
-      where: { org },
-      action: 'organizations.leave',
-      target: account.id,
-      before: { email: person.email, role: person.role },
-      after: null,
-    });
+    const before = { email: person.email, role: person.role };
+    await record(ctx, tx, { where: { org }, action, target, before });
   });
 }

@@ -1,15 +1,12 @@
 import type { Input, Output } from '@parley/protocol';
-import { rateLimits } from '@parley/protocol';
 import type { AccountContext, Reply } from '../../context.ts';
-import { findByEmail, getAccount, normalEmail, setPassword } from '../sql/accounts.ts';
+import { findByEmail, getAccount, setPassword } from '../sql/accounts.ts';
 import { recordOwn, withCookie } from '../context.ts';
 import { passwordMail, resetLink, resetMail } from '../mail-texts.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
 import { beginReset, openReset, useReset } from '../sql/resets.ts';
 import { endOtherSessions } from '../sql/sessions.ts';
-import { countUse, ofAddress } from '../throttle.ts';
-
-/** Operations for a forgotten password. */
+import { countUse, mailCount, ofAddress } from '../throttle.ts';
 
 /** The account is looked up after the answer, so the answer does not tell whether the address has one. */
 export async function forgot(
@@ -18,13 +15,7 @@ export async function forgot(
 ): Promise<Output<'password.forgot'>> {
   const { accounts } = ctx.services;
   const { limiter, mailQueue, vault } = accounts;
-  await countUse(limiter, [
-    ofAddress('forgot', ctx.http.address),
-    {
-      key: { what: 'mail', of: vault.mac(`reset ${normalEmail(email)}`).toString('base64url') },
-      limit: rateLimits.mailsToAddress,
-    },
-  ]);
+  await countUse(limiter, [ofAddress('forgot', ctx.http.address), mailCount(vault, 'reset', email)]);
   if (mailQueue.enabled) accounts.later(() => sendReset(ctx, email));
   return { mail: mailQueue.enabled };
 }

@@ -46,6 +46,17 @@ export async function beginSession(
   return withCookie(ctx, token, await viewSession(tx, account, session.signedInAt));
 }
 
+/** Gives the caller's session a new token after the password was confirmed. */
+export async function renewSession(
+  ctx: AccountContext,
+  tx: Tx,
+  account: Account,
+): Promise<Reply<AccountSession>> {
+  const renewed = await renewToken(tx, ctx.services, signedIn(ctx).session.id);
+  if (!renewed) throw new ApiError('token_invalid');
+  return withCookie(ctx, renewed.token, await viewSession(tx, account, renewed.session.signedInAt));
+}
+
 export const create = (ctx: AccountContext, input: Input<'session.create'>): Promise<Reply<AccountSession>> =>
   signIn(ctx.db, ctx.services.accounts, input, ctx.http, async (tx, account) => {
     await recordOwn(ctx, tx, account, 'session.create');
@@ -77,14 +88,11 @@ export async function reauth(
   ctx: AccountContext,
   input: Input<'session.reauth'>,
 ): Promise<Reply<AccountSession>> {
-  const caller = signedIn(ctx);
-  const { accounts } = ctx.services;
-  const account = await getAccount(ctx.db, caller.account.no);
-  return confirmPassword(ctx.db, accounts, account, caller.session.id, input, async (tx) => {
-    const renewed = await renewToken(tx, accounts, caller.session.id, { signedIn: true });
-    if (!renewed) throw new ApiError('token_invalid');
+  const { account: caller, session } = signedIn(ctx);
+  const account = await getAccount(ctx.db, caller.no);
+  return confirmPassword(ctx.db, ctx.services.accounts, account, session.id, input, async (tx) => {
     await recordOwn(ctx, tx, account, 'session.reauth');
-    return withCookie(ctx, renewed.token, await viewSession(tx, account, renewed.session.signedInAt));
+    return renewSession(ctx, tx, account);
   });
 }
 

@@ -1,6 +1,7 @@
 import { ApiError } from '@parley/protocol';
 import type { Ids } from '../../../platform/clock.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { anyRow, firstRow, firstValue } from '../../../platform/postgres/rows.ts';
 
 export interface Account {
   no: number;
@@ -12,7 +13,6 @@ export interface Account {
   totpSecret: Buffer | null;
   totpSince: string | null;
   totpStep: number | null;
-  /** How many passkeys the account has. */
   passkeys: number;
 }
 
@@ -30,12 +30,8 @@ export const hasSecondFactor = (account: Account): boolean =>
 /** Addresses are compared in lower case. */
 export const normalEmail = (email: string): string => email.trim().toLowerCase();
 
-export async function findByEmail(db: Queryable, email: string): Promise<Account | undefined> {
-  const [account] = await db.query<Account>(`SELECT ${columns} FROM accounts a WHERE a.email = $1`, [
-    normalEmail(email),
-  ]);
-  return account;
-}
+export const findByEmail = (db: Queryable, email: string): Promise<Account | undefined> =>
+  firstRow(db, `SELECT ${columns} FROM accounts a WHERE a.email = $1`, [normalEmail(email)]);
 
 export async function getAccount(db: Queryable, no: number): Promise<Account> {
   const [account] = await db.query<Account>(`SELECT ${columns} FROM accounts a WHERE a.no = $1`, [no]);
@@ -44,31 +40,25 @@ export async function getAccount(db: Queryable, no: number): Promise<Account> {
 }
 
 /** Returns the account's number, or undefined if the address already has an account. */
-export async function createAccount(
+export const createAccount = (
   db: Queryable,
   ids: Ids,
   fields: { email: string; name: string; passwordHash: string },
-): Promise<number | undefined> {
-  const [row] = await db.query<{ no: number }>(
+): Promise<number | undefined> =>
+  firstValue(
+    db,
     `INSERT INTO accounts (id, email, name, password_hash) VALUES ($1, $2, $3, $4)
      ON CONFLICT (email) DO NOTHING RETURNING no`,
     [ids.make('account'), normalEmail(fields.email), fields.name, fields.passwordHash],
   );
-  return row?.no;
-}
 
 export async function renameAccount(db: Queryable, no: number, name: string): Promise<void> {
   await db.query('UPDATE accounts SET name = $2 WHERE no = $1', [no, name]);
 }
 
 /** Locks the account. Returns false if its password was changed since the account was read. */
-export async function lockUnchanged(tx: Queryable, { no, passwordHash }: Account): Promise<boolean> {
-  const rows = await tx.query('SELECT 1 FROM accounts WHERE no = $1 AND password_hash = $2 FOR UPDATE', [
-    no,
-    passwordHash,
-  ]);
-  return rows.length > 0;
-}
+export const lockUnchanged = (tx: Queryable, { no, passwordHash }: Account): Promise<boolean> =>
+  anyRow(tx, 'SELECT 1 FROM accounts WHERE no = $1 AND password_hash = $2 FOR UPDATE', [no, passwordHash]);
 
 /** Writes the hash. If `before` is given, only while the stored hash is still `before`. */
 export async function setPassword(

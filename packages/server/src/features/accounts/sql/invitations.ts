@@ -1,7 +1,8 @@
 import { accountRoles, ApiError, roleIncludes, roleMay } from '@parley/protocol';
-import type { AccountRole } from '@parley/protocol';
+import type { AccountRole, Invitation as InvitationRecord } from '@parley/protocol';
 import { notFound } from '../../../platform/api-errors.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { firstRow } from '../../../platform/postgres/rows.ts';
 import { normalEmail } from './accounts.ts';
 import type { AccountServices } from '../account-services.ts';
 import { hashToken, makeToken, tokenForm } from '../tokens.ts';
@@ -14,16 +15,10 @@ import { hashToken, makeToken, tokenForm } from '../tokens.ts';
 const validMs = 7 * 24 * 3_600_000;
 const maxPending = 200;
 
-export interface Invitation {
-  id: string;
+export interface Invitation extends InvitationRecord {
   org: number | null;
-  email: string;
-  role: AccountRole;
-  invitedBy: string | null;
   /** The role in the organization that its maker has now; null without a maker, or where the maker has none. */
   madeAs: AccountRole | null;
-  createdAt: string;
-  expiresAt: string;
 }
 
 const columns = `i.id, i.org, i.email, i.role, i.created_at AS "createdAt", i.expires_at AS "expiresAt",
@@ -83,11 +78,7 @@ export async function invite(
   return { invitation: invitation!, token };
 }
 
-export const listInvitations = (
-  db: Queryable,
-  { clock }: AccountServices,
-  org: number,
-): Promise<Invitation[]> =>
+export const listInvitations = (db: Queryable, { clock }: AccountServices, org: number) =>
   db.query<Invitation>(
     `SELECT ${columns} FROM invitations i WHERE org = $1 AND expires_at > $2 ORDER BY created_at DESC, id LIMIT ${maxPending}`,
     [org, new Date(clock.now())],
@@ -102,19 +93,12 @@ export async function findInvitation(db: Queryable, org: number, id: string): Pr
   return found;
 }
 
-/** The open invitation of an address. */
-export async function pendingInvitation(
-  tx: Queryable,
-  { clock }: AccountServices,
-  org: number,
-  email: string,
-): Promise<Invitation | undefined> {
-  const [found] = await tx.query<Invitation>(
+export const pendingInvitation = (tx: Queryable, { clock }: AccountServices, org: number, email: string) =>
+  firstRow<Invitation>(
+    tx,
     `SELECT ${columns} FROM invitations i WHERE org = $1 AND email = $2 AND expires_at > $3`,
     [org, normalEmail(email), new Date(clock.now())],
   );
-  return found;
-}
 
 export async function withdrawInvitation(tx: Queryable, org: number, id: string): Promise<void> {
   await tx.query('DELETE FROM invitations WHERE org = $1 AND id = $2', [org, id]);

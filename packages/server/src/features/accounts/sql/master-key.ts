@@ -1,10 +1,9 @@
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { anyRow, firstValue } from '../../../platform/postgres/rows.ts';
 
 /** The row that only the right master key opens; undefined in a new store. */
-export async function masterKeyCheck(db: Queryable): Promise<Buffer | undefined> {
-  const [row] = await db.query<{ sealed: Buffer }>('SELECT sealed FROM master_key_check');
-  return row?.sealed;
-}
+export const masterKeyCheck = (db: Queryable): Promise<Buffer | undefined> =>
+  firstValue(db, 'SELECT sealed FROM master_key_check');
 
 /** Stores the row, unless there is one. */
 export async function keepMasterKeyCheck(db: Queryable, sealed: Buffer): Promise<void> {
@@ -12,10 +11,5 @@ export async function keepMasterKeyCheck(db: Queryable, sealed: Buffer): Promise
 }
 
 /** Replaces the row, unless somebody else has done so; false then. */
-export async function replaceMasterKeyCheck(db: Queryable, from: Buffer, to: Buffer): Promise<boolean> {
-  const rows = await db.query('UPDATE master_key_check SET sealed = $2 WHERE sealed = $1 RETURNING 1', [
-    from,
-    to,
-  ]);
-  return rows.length > 0;
-}
+export const replaceMasterKeyCheck = (db: Queryable, from: Buffer, to: Buffer): Promise<boolean> =>
+  anyRow(db, 'UPDATE master_key_check SET sealed = $2 WHERE sealed = $1 RETURNING 1', [from, to]);

@@ -1,7 +1,8 @@
 import { ApiError, roleIncludes } from '@parley/protocol';
-import type { AccountRole } from '@parley/protocol';
+import type { AccountRole, OrganizationMember } from '@parley/protocol';
 import type { Ids } from '../../../platform/clock.ts';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
+import { oneRow } from '../../../platform/postgres/rows.ts';
 import type { Environment, Organization } from '../../context.ts';
 import { endEnvironments, environmentColumns, viewEnvironment } from '../../tenancy/sql/environments.ts';
 import type { EnvironmentRow } from '../../tenancy/sql/environments.ts';
@@ -9,14 +10,9 @@ import { withdrawUncovered } from './invitations.ts';
 
 /** Organizations, and the people in them with their roles (dashboard#roles). */
 
-export interface Person {
+export interface Person extends Omit<OrganizationMember, 'accountId'> {
   no: number;
   id: string;
-  email: string;
-  name: string;
-  role: AccountRole;
-  joinedAt: string;
-  twoFactor: boolean;
 }
 
 const maxPeople = 500;
@@ -24,13 +20,11 @@ const maxOrganizations = 100;
 
 const columns = 'o.no, o.id, o.name, o.created_at AS "createdAt"';
 
-export async function createOrganization(db: Queryable, ids: Ids, name: string): Promise<Organization> {
-  const [row] = await db.query<Organization>(
-    `INSERT INTO organizations AS o (id, name) VALUES ($1, $2) RETURNING ${columns}`,
-    [ids.make('organization'), name],
-  );
-  return row!;
-}
+export const createOrganization = (db: Queryable, ids: Ids, name: string): Promise<Organization> =>
+  oneRow(db, `INSERT INTO organizations AS o (id, name) VALUES ($1, $2) RETURNING ${columns}`, [
+    ids.make('organization'),
+    name,
+  ]);
 
 /** The organization with the account's role in it, or undefined if the account does not belong to it. */
 export async function findMembership(
@@ -55,27 +49,22 @@ export async function environmentOfAccount(
   environmentId: string,
 ): Promise<{ env: Environment; role: AccountRole } | undefined> {
   const [row] = await db.query<EnvironmentRow & { role: AccountRole }>(
-    `SELECT ${environmentColumns('e')}, m.role FROM environments e
+    `SELECT ${environmentColumns}, m.role FROM environments e
      JOIN organization_accounts m ON m.org = e.org AND m.account = $1 WHERE e.id = $2`,
     [account, environmentId],
   );
   return row && { env: viewEnvironment(row), role: row.role };
 }
 
-export const listMemberships = (
-  db: Queryable,
-  account: number,
-): Promise<(Organization & { role: AccountRole })[]> =>
-  db.query(
+export const listMemberships = (db: Queryable, account: number) =>
+  db.query<Organization & { role: AccountRole }>(
     `SELECT ${columns}, m.role FROM organization_accounts m JOIN organizations o ON o.no = m.org
      WHERE m.account = $1 ORDER BY o.no LIMIT ${maxOrganizations}`,
     [account],
   );
 
-export async function findOrganization(db: Queryable, org: number): Promise<Organization> {
-  const [row] = await db.query<Organization>(`SELECT ${columns} FROM organizations o WHERE no = $1`, [org]);
-  return row!;
-}
+export const findOrganization = (db: Queryable, org: number): Promise<Organization> =>
+  oneRow(db, `SELECT ${columns} FROM organizations o WHERE no = $1`, [org]);
 
 export async function renameOrganization(db: Queryable, org: number, name: string): Promise<void> {
   await db.query('UPDATE organizations SET name = $2 WHERE no = $1', [org, name]);
@@ -184,11 +173,8 @@ export async function endOrganization(tx: Tx, org: number): Promise<void> {
 }
 
 /** The addresses of the owners of an environment's organization; the oldest accounts, if there are many. */
-export const ownersOf = (
-  db: Queryable,
-  env: number,
-): Promise<{ email: string; env: string; org: number }[]> =>
-  db.query(
+export const ownersOf = (db: Queryable, env: number) =>
+  db.query<{ email: string; env: string; org: number }>(
     `SELECT a.email, e.id AS env, e.org FROM environments e JOIN organization_accounts o ON o.org = e.org AND o.role = 'owner'
      JOIN accounts a ON a.no = o.account WHERE e.no = $1 ORDER BY a.no LIMIT 20`,
     [env],

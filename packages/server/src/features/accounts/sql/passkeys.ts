@@ -1,15 +1,12 @@
+import type { Output } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { anyRow, firstRow } from '../../../platform/postgres/rows.ts';
 
 /** Passkeys of accounts, and the challenges that were used. */
 
 export const maxPasskeys = 20;
 
-export interface Passkey {
-  id: string;
-  name: string;
-  createdAt: string;
-  lastUsedAt: string | null;
-}
+export type Passkey = Output<'account.listPasskeys'>['data'][number];
 
 interface StoredPasskey extends Passkey {
   account: number;
@@ -35,11 +32,12 @@ export const listPasskeys = (db: Queryable, account: number): Promise<Passkey[]>
   );
 
 /** Returns undefined if the credential is known already. */
-export async function insertPasskey(
+export const insertPasskey = (
   tx: Queryable,
   passkey: Omit<StoredPasskey, 'createdAt' | 'lastUsedAt'> & { createdAt: Date },
-): Promise<Passkey | undefined> {
-  const [row] = await tx.query<Passkey>(
+): Promise<Passkey | undefined> =>
+  firstRow(
+    tx,
     `INSERT INTO passkeys (id, account, credential, public_key, sign_count, transports, name, created_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (credential) DO NOTHING RETURNING ${viewColumns}`,
     [
@@ -53,46 +51,34 @@ export async function insertPasskey(
       passkey.createdAt,
     ],
   );
-  return row;
-}
 
 /** The passkey of this credential, with the id of its account as `owner`. */
-export async function findPasskey(
-  tx: Queryable,
-  credential: Buffer,
-): Promise<(StoredPasskey & { owner: string }) | undefined> {
-  const [row] = await tx.query<StoredPasskey & { owner: string }>(
+export const findPasskey = (tx: Queryable, credential: Buffer) =>
+  firstRow<StoredPasskey & { owner: string }>(
+    tx,
     `SELECT ${columns}, (SELECT a.id FROM accounts a WHERE a.no = account) AS owner FROM passkeys WHERE credential = $1`,
     [credential],
   );
-  return row;
-}
 
 export async function markPasskeyUsed(tx: Queryable, id: string, signCount: number, at: Date): Promise<void> {
   await tx.query('UPDATE passkeys SET sign_count = $2, used_at = $3 WHERE id = $1', [id, signCount, at]);
 }
 
 /** Returns true if the account had this passkey. */
-export async function removePasskey(tx: Queryable, account: number, id: string): Promise<boolean> {
-  const rows = await tx.query('DELETE FROM passkeys WHERE account = $1 AND id = $2 RETURNING 1', [
-    account,
-    id,
-  ]);
-  return rows.length > 0;
-}
+export const removePasskey = (tx: Queryable, account: number, id: string): Promise<boolean> =>
+  anyRow(tx, 'DELETE FROM passkeys WHERE account = $1 AND id = $2 RETURNING 1', [account, id]);
 
 export async function removePasskeys(tx: Queryable, account: number): Promise<void> {
   await tx.query('DELETE FROM passkeys WHERE account = $1', [account]);
 }
 
 /** Returns false if the challenge was used before. */
-export async function keepChallenge(tx: Queryable, challenge: Buffer, expiresAt: Date): Promise<boolean> {
-  const rows = await tx.query(
+export const keepChallenge = (tx: Queryable, challenge: Buffer, expiresAt: Date): Promise<boolean> =>
+  anyRow(
+    tx,
     'INSERT INTO passkey_challenges (challenge, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING 1',
     [challenge, expiresAt],
   );
-  return rows.length > 0;
-}
 
 export async function removeEndedChallenges(tx: Queryable, now: Date): Promise<void> {
   await tx.query('DELETE FROM passkey_challenges WHERE expires_at < $1', [now]);

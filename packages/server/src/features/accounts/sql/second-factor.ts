@@ -1,47 +1,40 @@
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { anyRow, oneValue } from '../../../platform/postgres/rows.ts';
 
 /** One-time codes of accounts, and their recovery codes, which are kept hashed. */
 
 /** Marks the time step as used. Returns false if another request has used this step or a later one meanwhile. */
-export async function useStep(tx: Queryable, account: number, step: number): Promise<boolean> {
-  const rows = await tx.query(
+export const useStep = (tx: Queryable, account: number, step: number): Promise<boolean> =>
+  anyRow(
+    tx,
     'UPDATE accounts SET totp_step = $2 WHERE no = $1 AND coalesce(totp_step, -1) < $2 RETURNING 1',
     [account, step],
   );
-  return rows.length > 0;
-}
 
 /** Returns false if the account has one-time codes already. */
-export async function keepTotpSecret(db: Queryable, account: number, sealed: Buffer): Promise<boolean> {
-  const rows = await db.query(
+export const keepTotpSecret = (db: Queryable, account: number, sealed: Buffer): Promise<boolean> =>
+  anyRow(
+    db,
     'UPDATE accounts SET totp_secret = $2, totp_step = NULL WHERE no = $1 AND totp_since IS NULL RETURNING 1',
     [account, sealed],
   );
-  return rows.length > 0;
-}
 
 export async function turnTotpOn(tx: Queryable, account: number, since: Date, step: number): Promise<void> {
   await tx.query('UPDATE accounts SET totp_since = $2, totp_step = $3 WHERE no = $1', [account, since, step]);
 }
 
 /** Returns true if the account had one-time codes. */
-export async function removeTotp(tx: Queryable, account: number): Promise<boolean> {
-  const rows = await tx.query(
+export const removeTotp = (tx: Queryable, account: number): Promise<boolean> =>
+  anyRow(
+    tx,
     `UPDATE accounts SET totp_secret = NULL, totp_since = NULL, totp_step = NULL
      WHERE no = $1 AND totp_since IS NOT NULL RETURNING 1`,
     [account],
   );
-  return rows.length > 0;
-}
 
 /** Returns true if the account had this code, which is now used up. */
-export async function useRecoveryCode(tx: Queryable, account: number, hash: Buffer): Promise<boolean> {
-  const rows = await tx.query('DELETE FROM recovery_codes WHERE account = $1 AND code = $2 RETURNING 1', [
-    account,
-    hash,
-  ]);
-  return rows.length > 0;
-}
+export const useRecoveryCode = (tx: Queryable, account: number, hash: Buffer): Promise<boolean> =>
+  anyRow(tx, 'DELETE FROM recovery_codes WHERE account = $1 AND code = $2 RETURNING 1', [account, hash]);
 
 export async function replaceRecoveryCodes(
   tx: Queryable,
@@ -59,10 +52,5 @@ export async function removeRecoveryCodes(tx: Queryable, account: number): Promi
   await tx.query('DELETE FROM recovery_codes WHERE account = $1', [account]);
 }
 
-export async function countRecoveryCodes(db: Queryable, account: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
-    'SELECT count(*)::int AS n FROM recovery_codes WHERE account = $1',
-    [account],
-  );
-  return row!.n;
-}
+export const countRecoveryCodes = (db: Queryable, account: number): Promise<number> =>
+  oneValue(db, 'SELECT count(*)::int AS n FROM recovery_codes WHERE account = $1', [account]);

@@ -1,5 +1,8 @@
-import type { Clock, Ids } from '../../../platform/clock.ts';
+import type { Output } from '@parley/protocol';
+import type { Clock } from '../../../platform/clock.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { anyRow } from '../../../platform/postgres/rows.ts';
+import type { ControlServices } from '../../context.ts';
 import { hashToken, makeToken, tokenForm } from '../tokens.ts';
 
 /**
@@ -21,10 +24,7 @@ export const sessionTimes = {
 const maxSessions = 50;
 const maxUserAgent = 300;
 
-export interface Tools {
-  clock: Clock;
-  ids: Ids;
-}
+type Tools = Pick<ControlServices, 'clock' | 'ids'>;
 
 /** Where a request came from. */
 export interface Origin {
@@ -40,18 +40,11 @@ export interface Session {
   usedAt: string;
 }
 
-export interface SessionView {
-  id: string;
-  createdAt: string;
-  lastUsedAt: string;
-  address: string;
-  userAgent: string;
-}
+type SessionView = Omit<Output<'account.listSessions'>['data'][number], 'current'>;
 
 const columns = 'id, account, created_at AS "createdAt", signed_in_at AS "signedInAt", used_at AS "usedAt"';
-const isLive = (now: string) =>
-  `used_at > ${now} - interval '${sessionTimes.idleMs} milliseconds'
-   AND created_at > ${now} - interval '${sessionTimes.totalMs} milliseconds'`;
+const isLive = `used_at > $2::timestamptz - interval '${sessionTimes.idleMs} milliseconds'
+   AND created_at > $2::timestamptz - interval '${sessionTimes.totalMs} milliseconds'`;
 
 export async function createSession(
   db: Queryable,
@@ -85,7 +78,7 @@ export async function useSession(db: Queryable, clock: Clock, token: string): Pr
   const now = clock.now();
   const [session] = await db.query<SignedIn>(
     `SELECT s.*, a.id AS "accountId", a.email
-     FROM (SELECT ${columns} FROM account_sessions WHERE token = $1 AND ${isLive('$2::timestamptz')}) s
+     FROM (SELECT ${columns} FROM account_sessions WHERE token = $1 AND ${isLive}) s
      JOIN accounts a ON a.no = s.account`,
     [hashToken(token), new Date(now)],
   );
@@ -98,18 +91,16 @@ export async function useSession(db: Queryable, clock: Clock, token: string): Pr
   return session;
 }
 
-/** Gives the session a new token; the old token is no longer valid. */
+/** Gives the session a new token, as if just signed in; the old token is no longer valid. */
 export async function renewToken(
   db: Queryable,
   { clock, ids }: Tools,
   id: string,
-  options: { signedIn: boolean },
 ): Promise<{ token: string; session: Session } | null> {
   const token = makeToken(ids.random);
   const [session] = await db.query<Session>(
-    `UPDATE account_sessions SET token = $2, used_at = $3, signed_in_at = CASE WHEN $4 THEN $3 ELSE signed_in_at END
-     WHERE id = $1 RETURNING ${columns}`,
-    [id, hashToken(token), new Date(clock.now()), options.signedIn],
+    `UPDATE account_sessions SET token = $2, used_at = $3, signed_in_at = $3 WHERE id = $1 RETURNING ${columns}`,
+    [id, hashToken(token), new Date(clock.now())],
   );
   return session ? { token, session } : null;
 }
@@ -119,13 +110,8 @@ export async function endByToken(db: Queryable, token: string): Promise<void> {
 }
 
 /** Returns true if the account had this session. */
-export async function endSession(db: Queryable, account: number, id: string): Promise<boolean> {
-  const rows = await db.query('DELETE FROM account_sessions WHERE account = $1 AND id = $2 RETURNING 1', [
-    account,
-    id,
-  ]);
-  return rows.length > 0;
-}
+export const endSession = (db: Queryable, account: number, id: string): Promise<boolean> =>
+  anyRow(db, 'DELETE FROM account_sessions WHERE account = $1 AND id = $2 RETURNING 1', [account, id]);
 
 /** Ends all sessions of the account except one. Returns how many it ended. */
 export async function endOtherSessions(
@@ -143,7 +129,7 @@ export async function endOtherSessions(
 export const listSessions = (db: Queryable, clock: Clock, account: number): Promise<SessionView[]> =>
   db.query<SessionView>(
     `SELECT id, created_at AS "createdAt", used_at AS "lastUsedAt", address, user_agent AS "userAgent"
-     FROM account_sessions WHERE account = $1 AND ${isLive('$2::timestamptz')} ORDER BY used_at DESC, id DESC LIMIT ${maxSessions}`,
+     FROM account_sessions WHERE account = $1 AND ${isLive} ORDER BY used_at DESC, id DESC LIMIT ${maxSessions}`,
     [account, new Date(clock.now())],
   );
 

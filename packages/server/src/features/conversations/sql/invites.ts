@@ -1,6 +1,8 @@
 import type { InviteLink } from '@parley/protocol';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
+import { anyRow, firstRow, oneRow } from '../../../platform/postgres/rows.ts';
 import { conversationOf } from '../../sql/lookups.ts';
+import { conversationColumns } from '../sql.ts';
 import type { ConversationRow } from '../sql.ts';
 
 /** Links by which users join groups. Making, revoking and using one hold the lock of its conversation. */
@@ -29,47 +31,39 @@ export interface NewInvite {
   creator: number | null;
 }
 
-export async function insertInvite(tx: Tx, row: NewInvite): Promise<InviteLink> {
-  const [made] = await tx.query<InviteLink>(
+export const insertInvite = (tx: Tx, row: NewInvite): Promise<InviteLink> =>
+  oneRow(
+    tx,
     `WITH i AS (
        INSERT INTO invite_links (env, conv, id, token, max_uses, expires_at, created_at, creator)
        SELECT $1, $2, $3, $4, $5, t + $6 * interval '1 second', t, $7 FROM clock_timestamp() t RETURNING *
      ) SELECT ${columns} FROM i ${maker}`,
     [row.env, row.conv, row.id, row.token, row.maxUses, row.seconds, row.creator],
   );
-  return made!;
-}
 
 export async function deleteInvite(tx: Tx, env: number, conv: number, id: string): Promise<void> {
   await tx.query('DELETE FROM invite_links WHERE env = $1 AND id = $3 AND conv = $2', [env, conv, id]);
 }
 
 /** The group that a link leads to. One look-up, whatever is wrong with the link. */
-export async function invitedTo(
-  db: Queryable,
-  env: number,
-  token: Buffer,
-  user: number | null = null,
-): Promise<(ConversationRow & { memberCount: number }) | undefined> {
-  const [row] = await db.query<ConversationRow & { memberCount: number }>(
-    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
-       c.deleted_at AS "deletedAt", (SELECT count(*) FROM members m WHERE m.env = c.env AND m.conv = c.no) AS "memberCount"
+export const invitedTo = (db: Queryable, env: number, token: Buffer, user: number | null = null) =>
+  firstRow<ConversationRow & { memberCount: number }>(
+    db,
+    `SELECT ${conversationColumns},
+       (SELECT count(*) FROM members m WHERE m.env = c.env AND m.conv = c.no) AS "memberCount"
      FROM invite_links i CROSS JOIN ${conversationOf('i.env', 'i.conv')} c
      WHERE i.token = $2 AND i.env = $1 AND c.deleted_at IS NULL
        AND (${live} OR EXISTS (SELECT 1 FROM members m WHERE m.conv = i.conv AND m.usr = $3 AND m.env = i.env)) AND c.rules::json ->> 'joining' IN ('link', 'open')`,
     [env, token, user],
   );
-  return row;
-}
 
 /** Returns false if the link works no more. */
-export async function useInvite(tx: Tx, env: number, token: Buffer): Promise<boolean> {
-  const rows = await tx.query(
+export const useInvite = (tx: Tx, env: number, token: Buffer): Promise<boolean> =>
+  anyRow(
+    tx,
     `UPDATE invite_links i SET uses = i.uses + 1 WHERE i.token = $2 AND i.env = $1 AND ${live} RETURNING 1`,
     [env, token],
   );
-  return rows.length > 0;
-}
 
 /** Those that an erased user made. */
 export async function forgetInvites(tx: Tx, env: number, user: number): Promise<void> {
@@ -77,10 +71,8 @@ export async function forgetInvites(tx: Tx, env: number, user: number): Promise<
 }
 
 /** Keeps the user from being erased before the transaction ends: an erasure changes users.id, which is a key. Returns whether it exists. */
-export async function holdUser(tx: Tx, env: number, user: number): Promise<boolean> {
-  const rows = await tx.query(
-    'SELECT 1 FROM users WHERE no = $2 AND env = $1 AND erased_at IS NULL FOR KEY SHARE',
-    [env, user],
-  );
-  return rows.length > 0;
-}
+export const holdUser = (tx: Tx, env: number, user: number): Promise<boolean> =>
+  anyRow(tx, 'SELECT 1 FROM users WHERE no = $2 AND env = $1 AND erased_at IS NULL FOR KEY SHARE', [
+    env,
+    user,
+  ]);

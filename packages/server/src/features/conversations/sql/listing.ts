@@ -1,5 +1,7 @@
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
+import { firstRow } from '../../../platform/postgres/rows.ts';
 import { conversationOf } from '../../sql/lookups.ts';
+import { conversationColumns } from '../sql.ts';
 import type { ConversationRow } from '../sql.ts';
 
 /** Groups that everybody finds. A change of a listing holds the lock of the conversation. */
@@ -43,24 +45,18 @@ export async function recount(tx: Tx, env: number, conv: number): Promise<void> 
 /** Where a page ended. */
 export type ListedPlace = [members: number, name: string, conv: number];
 
-export interface ListedRow extends ConversationRow {
+interface ListedRow extends ConversationRow {
   memberCount: number;
   /** What it is sorted by, after the number of its members. */
   place: string;
 }
 
-const columns = `c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
-  c.deleted_at AS "deletedAt", l.members AS "memberCount", l.name AS place`;
+const columns = `${conversationColumns}, l.members AS "memberCount", l.name AS place`;
 const later = 'l.members <= $2 AND (l.members < $2 OR (l.name, l.conv) > ($3, $4::bigint))';
 const order = 'ORDER BY l.members DESC, l.name, l.conv LIMIT $5';
 const first: ListedPlace = [2 ** 31 - 1, '', 0];
 
-export const listed = (
-  db: Queryable,
-  env: number,
-  after: ListedPlace | null,
-  limit: number,
-): Promise<ListedRow[]> =>
+export const listed = (db: Queryable, env: number, after: ListedPlace | null, limit: number) =>
   db.query<ListedRow>(
     `SELECT ${columns} FROM listed_groups l CROSS JOIN ${conversationOf('l.env', 'l.conv')} c
      WHERE l.env = $1 AND ${later} ${order}`,
@@ -100,12 +96,11 @@ export const listedWith = (
   );
 };
 
-export async function findListed(db: Queryable, env: number, id: string): Promise<ListedRow | undefined> {
-  const [row] = await db.query<ListedRow>(
+export const findListed = (db: Queryable, env: number, id: string): Promise<ListedRow | undefined> =>
+  firstRow(
+    db,
     `SELECT ${columns} FROM conversations c
      CROSS JOIN LATERAL (SELECT * FROM listed_groups WHERE conv = c.no AND env = c.env LIMIT 1) l
      WHERE c.env = $1 AND c.id = $2 AND c.deleted_at IS NULL`,
     [env, id],
   );
-  return row;
-}

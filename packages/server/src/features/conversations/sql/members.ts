@@ -1,39 +1,24 @@
 import type { Member, Role } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { column, oneValue } from '../../../platform/postgres/rows.ts';
 
 const view = `u.id AS "userId", m.role, m.last_read_seq AS "lastReadSeq", m.last_delivered_seq AS "lastDeliveredSeq"`;
 const join = 'members m JOIN users u ON u.env = m.env AND u.no = m.usr';
 
-export const listMembers = (
-  db: Queryable,
-  env: number,
-  conv: number,
-  after: string,
-  limit: number,
-): Promise<Member[]> =>
+export const listMembers = (db: Queryable, env: number, conv: number, after: string, limit: number) =>
   db.query<Member>(
     `SELECT ${view} FROM ${join} WHERE m.env = $1 AND m.conv = $2 AND u.id > $3 ORDER BY u.id LIMIT $4`,
     [env, conv, after, limit],
   );
 
-export const findMembers = (
-  db: Queryable,
-  env: number,
-  conv: number,
-  users: number[],
-): Promise<(Member & { no: number })[]> =>
+export const findMembers = (db: Queryable, env: number, conv: number, users: number[]) =>
   db.query<Member & { no: number }>(
     `SELECT u.no, ${view} FROM ${join} WHERE m.env = $1 AND m.conv = $2 AND m.usr = ANY($3) ORDER BY u.id`,
     [env, conv, users],
   );
 
-export async function countMembers(db: Queryable, env: number, conv: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
-    'SELECT count(*) AS n FROM members WHERE env = $1 AND conv = $2',
-    [env, conv],
-  );
-  return row!.n;
-}
+export const countMembers = (db: Queryable, env: number, conv: number): Promise<number> =>
+  oneValue(db, 'SELECT count(*) AS n FROM members WHERE env = $1 AND conv = $2', [env, conv]);
 
 /** Ends a membership; the next sync of that user lists the conversation under `removed`. */
 export async function removeMember(db: Queryable, env: number, conv: number, user: number): Promise<void> {
@@ -61,14 +46,13 @@ export async function setRole(
 }
 
 /** The conversations that the user is or was in: the user can have written nowhere else. */
-export const conversationsOf = async (db: Queryable, env: number, user: number): Promise<number[]> =>
-  (
-    await db.query<{ conv: number }>(
-      `SELECT conv FROM members WHERE env + 0 = $1 AND usr = $2
+export const conversationsOf = (db: Queryable, env: number, user: number): Promise<number[]> =>
+  column(
+    db,
+    `SELECT conv FROM members WHERE env + 0 = $1 AND usr = $2
        UNION SELECT conv FROM departures WHERE env + 0 = $1 AND usr = $2 ORDER BY conv`,
-      [env, user],
-    )
-  ).map((r) => r.conv);
+    [env, user],
+  );
 
 export async function roleOf(db: Queryable, env: number, conv: number, user: number): Promise<Role | null> {
   const [row] = await db.query<{ role: Role }>(

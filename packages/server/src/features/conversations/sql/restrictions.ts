@@ -1,9 +1,11 @@
 import type { Restriction, UserRestriction } from '@parley/protocol';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
+import { anyRow, oneValue } from '../../../platform/postgres/rows.ts';
+import type { TimedPlace } from '../../pages.ts';
 
 /** `conv` is 0 for restrictions in the whole environment. */
 
-export interface NewRestriction {
+interface NewRestriction {
   env: number;
   conv: number;
   user: number;
@@ -14,8 +16,9 @@ export interface NewRestriction {
 }
 
 /** Replaces what there was; returns when. */
-export async function setRestriction(tx: Tx, row: NewRestriction): Promise<string> {
-  const [set] = await tx.query<{ at: string }>(
+export const setRestriction = (tx: Tx, row: NewRestriction): Promise<string> =>
+  oneValue(
+    tx,
     `INSERT INTO restrictions (env, conv, usr, kind, until, reason, by_usr, at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp())
      ON CONFLICT (conv, usr, env) DO UPDATE
@@ -23,17 +26,14 @@ export async function setRestriction(tx: Tx, row: NewRestriction): Promise<strin
      RETURNING at`,
     [row.env, row.conv, row.user, row.kind, row.until, row.reason, row.by],
   );
-  return set!.at;
-}
 
 /** Returns whether there was one. */
-export async function liftRestriction(tx: Tx, env: number, conv: number, user: number): Promise<boolean> {
-  const rows = await tx.query(
-    'DELETE FROM restrictions WHERE conv = $2 AND usr = $3 AND env = $1 RETURNING 1',
-    [env, conv, user],
-  );
-  return rows.length > 0;
-}
+export const liftRestriction = (tx: Tx, env: number, conv: number, user: number): Promise<boolean> =>
+  anyRow(tx, 'DELETE FROM restrictions WHERE conv = $2 AND usr = $3 AND env = $1 RETURNING 1', [
+    env,
+    conv,
+    user,
+  ]);
 
 /**
  * Null: the silence is over. The conversation must be locked. Reactions take no lock of it, but keep the member's row until they
@@ -80,14 +80,11 @@ export async function liftBans(tx: Tx, env: number, conv: number, users: readonl
   ]);
 }
 
-/** Where a page ended. */
-export type RestrictionPlace = [at: string, user: number];
-
 export const listRestrictions = (
   db: Queryable,
   env: number,
   conv: number,
-  after: RestrictionPlace | null,
+  after: TimedPlace | null,
   limit: number,
 ): Promise<(Restriction & { no: number })[]> =>
   db.query<Restriction & { no: number }>(
@@ -105,7 +102,7 @@ export const restrictionsOf = (
   db: Queryable,
   env: number,
   user: number,
-  after: RestrictionPlace | null,
+  after: TimedPlace | null,
   limit: number,
 ): Promise<(UserRestriction & { conv: number })[]> =>
   db.query<UserRestriction & { conv: number }>(

@@ -1,5 +1,6 @@
 import type { BeforeSend } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { arraysOf } from '../../../platform/postgres/rows.ts';
 
 /** What is asked about a message before its hook is. */
 export interface Question {
@@ -32,10 +33,7 @@ export async function lookAt(db: Queryable, questions: readonly Question[]): Pro
      FROM unnest($1::int[], $2::text[], $3::bigint[], $4::text[], $5::jsonb[]) WITH ORDINALITY AS w(env, cid, usr, cmid, files, ord)
      CROSS JOIN LATERAL (SELECT * FROM conversations WHERE env = w.env AND id = w.cid AND deleted_at IS NULL LIMIT 1) c`,
     [
-      questions.map((q) => q.env),
-      questions.map((q) => q.conversationId),
-      questions.map((q) => q.sender),
-      questions.map((q) => q.clientMsgId),
+      ...arraysOf(questions, 'env', 'conversationId', 'sender', 'clientMsgId'),
       questions.map((q) => JSON.stringify(q.attachments)),
     ],
   );

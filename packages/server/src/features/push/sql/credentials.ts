@@ -1,5 +1,6 @@
 import type { PushCredentialsView } from '@parley/protocol';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
+import { arraysOf } from '../../../platform/postgres/rows.ts';
 import { parsePushCredentials } from '../../../platform/push/credentials.ts';
 import type { PushCredentials } from '../../../platform/push/credentials.ts';
 import type { PushProviderName } from '../../../platform/push/port.ts';
@@ -62,7 +63,7 @@ export const loadCredentials = (
     `SELECT DISTINCT c.no, c.env, e.id AS "envId", c.provider, c.sealed
      FROM unnest($1::int[], $2::text[]) u(env, provider)
      JOIN push_credentials c ON c.env = u.env AND c.provider = u.provider JOIN environments e ON e.no = c.env`,
-    [pairs.map((p) => p.env), pairs.map((p) => p.provider)],
+    arraysOf(pairs, 'env', 'provider'),
   );
 
 export const openCredentials = (vault: Vault, row: SealedCredentials): PushCredentials =>

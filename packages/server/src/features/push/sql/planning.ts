@@ -1,5 +1,6 @@
 import { consumers } from '../../../log/sql/consumers.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { arraysOf } from '../../../platform/postgres/rows.ts';
 import type { PushProviderName } from '../../../platform/push/port.ts';
 import type { DefaultLevel, LevelRow } from '../../levels.ts';
 import { conversationOf, deactivatedAt, membershipsOf, userOf } from '../../sql/lookups.ts';
@@ -10,17 +11,17 @@ export interface MessageRef {
   conv: number;
   seq: number;
 }
-export const pushMode = (alias: string): string => `coalesce(${alias}.settings ->> 'pushMode', 'providers')`;
+/** SQL for how environment `e` pushes. */
+export const pushMode = `coalesce(e.settings ->> 'pushMode', 'providers')`;
 
 /** SQL for members whose level may not be `none`; whether it is depends on the time (features/levels.ts). */
 const mayBePushed = '(NOT muted OR muted_until IS NOT NULL)';
 
 /**
- * SQL for whether member `m` (user `r`) of conversation `c` may still wait for the message with this seq: the
+ * SQL for whether member `m` (user `r`) of conversation `c` may still wait for the message of place `u`: the
  * conversation and the user are live, and the member neither muted the conversation for ever nor has read the message.
  */
-export const memberWaits = (seq: string): string =>
-  `c.deleted_at IS NULL AND ${mayBePushed} AND m.last_read_seq < ${seq} AND ${deactivatedAt('r')} IS NULL`;
+export const memberWaits = `c.deleted_at IS NULL AND ${mayBePushed} AND m.last_read_seq < u.seq AND ${deactivatedAt('r')} IS NULL`;
 
 /** What decides which messages a member is pushed. */
 export interface Levelled extends LevelRow {
@@ -33,18 +34,15 @@ export const levelColumns = `m.level, m.muted, m.muted_until AS "mutedUntil", co
 export const notBlocked = (env: string, user: string, author: string): string =>
   `NOT EXISTS (SELECT 1 FROM blocks k WHERE k.usr = ${user} AND k.blocked = ${author} AND k.env = ${env})`;
 
-/** SQL for the author of the message with this place. */
-export const authorOf = (env: string, conv: string, seq: string): string =>
-  `(SELECT x.sender FROM messages x WHERE x.conv = ${conv} AND x.seq = ${seq} AND x.env = ${env})`;
+/** SQL for the author of the message of place `u`. */
+export const author =
+  '(SELECT x.sender FROM messages x WHERE x.conv = u.conv AND x.seq = u.seq AND x.env = u.env)';
 
 /** The messages among these rows of the outbox that somebody may be pushed. */
-export const messagesToPush = (
-  tx: Queryable,
-  rows: readonly number[],
-): Promise<({ env: number } & MessageRef)[]> =>
+export const messagesToPush = (tx: Queryable, rows: readonly number[]) =>
   tx.query<{ env: number } & MessageRef>(
     `SELECT o.env, o.conv, o.seq FROM outbox o JOIN environments e ON e.no = o.env AND e.status = 'active'
-     WHERE o.no = ANY($1) AND CASE ${pushMode('e')}
+     WHERE o.no = ANY($1) AND CASE ${pushMode}
        WHEN 'providers' THEN e.listeners & ${consumers.push.bit} <> 0 AND EXISTS (
          SELECT 1 FROM members m JOIN push_devices d ON d.env = m.env AND d.usr = m.usr
          WHERE m.env = o.env AND m.conv = o.conv AND ${mayBePushed} AND m.usr IS DISTINCT FROM o.actor)
@@ -64,23 +62,20 @@ interface WaitingMember extends Levelled {
 }
 
 /** The members who may wait for the message of each place, and how they are pushed to; `job` is the index of the place. */
-export const waitingMembers = (
-  db: Queryable,
-  places: readonly ({ env: number } & MessageRef)[],
-): Promise<WaitingMember[]> =>
+export const waitingMembers = (db: Queryable, places: readonly ({ env: number } & MessageRef)[]) =>
   db.query<WaitingMember>(
-    `SELECT u.ord::int - 1 AS job, u.env, ${pushMode('e')} AS mode, m.usr, ${levelColumns}
+    `SELECT u.ord::int - 1 AS job, u.env, ${pushMode} AS mode, m.usr, ${levelColumns}
        FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, conv, seq, ord)
        JOIN environments e ON e.no = u.env AND e.status = 'active'
        CROSS JOIN ${conversationOf('u.env', 'u.conv')} c
-       CROSS JOIN LATERAL (SELECT ${authorOf('u.env', 'u.conv', 'u.seq')} AS author OFFSET 0) x
+       CROSS JOIN LATERAL (SELECT ${author} AS author OFFSET 0) x
        CROSS JOIN LATERAL (SELECT * FROM members WHERE conv = u.conv AND env = u.env OFFSET 0) m
        CROSS JOIN ${userOf('m.env', 'm.usr')} r
-       WHERE ${memberWaits('u.seq')} AND ${notBlocked('m.env', 'm.usr', 'x.author')} AND CASE ${pushMode('e')} WHEN 'webhook' THEN true WHEN 'providers' THEN EXISTS (
+       WHERE ${memberWaits} AND ${notBlocked('m.env', 'm.usr', 'x.author')} AND CASE ${pushMode} WHEN 'webhook' THEN true WHEN 'providers' THEN EXISTS (
          SELECT 1 FROM push_devices d JOIN push_credentials k ON k.env = d.env AND k.provider = d.provider
          WHERE d.env = m.env AND d.usr = m.usr) ELSE false END
        ORDER BY u.ord, m.usr`,
-    [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq)],
+    arraysOf(places, 'env', 'conv', 'seq'),
   );
 
 /** The devices of users, of each notice; `newer` counts the browsers that the user registered since. */
@@ -103,11 +98,11 @@ export const devicesOf = (
     `SELECT u.notice, d.env, d.usr, d.no, d.provider, CASE d.provider WHEN 'webpush' THEN d.token END AS subscription,
        row_number() OVER (PARTITION BY u.notice, d.usr, d.provider ORDER BY d.registered_at DESC, d.no DESC)::int - 1 AS newer
      FROM unnest($1::int[], $2::bigint[], $3::int[]) u(env, usr, notice)
-     JOIN environments e ON e.no = u.env AND ${pushMode('e')} = 'providers'
+     JOIN environments e ON e.no = u.env AND ${pushMode} = 'providers'
      JOIN push_devices d ON d.env = u.env AND d.usr = u.usr
      JOIN push_credentials k ON k.env = d.env AND k.provider = d.provider
      ORDER BY u.notice, d.usr, d.no`,
-    [asked.map((a) => a.env), asked.map((a) => a.usr), asked.map((a) => a.notice)],
+    arraysOf(asked, 'env', 'usr', 'notice'),
   );
 
 /** Those of the users who can be pushed to, and since when a message may not have arrived. */
@@ -120,8 +115,8 @@ export const pushableUsers = (
     `SELECT u.env, u.usr, clock_timestamp() - (u.ms + $4) * interval '1 millisecond' AS since
          FROM unnest($1::int[], $2::bigint[], $3::float8[]) u(env, usr, ms)
          JOIN environments e ON e.no = u.env AND e.listeners & ${consumers.push.bit} <> 0
-         WHERE ${pushMode('e')} = 'webhook' OR EXISTS (SELECT 1 FROM push_devices d WHERE d.env = u.env AND d.usr = u.usr)`,
-    [users.map((l) => l.env), users.map((l) => l.user), users.map((l) => l.silentMs), marginMs],
+         WHERE ${pushMode} = 'webhook' OR EXISTS (SELECT 1 FROM push_devices d WHERE d.env = u.env AND d.usr = u.usr)`,
+    [...arraysOf(users, 'env', 'user', 'silentMs'), marginMs],
   );
 
 /** How many messages of a conversation are pushed after a socket died, the latest ones. */
@@ -143,9 +138,9 @@ export const undeliveredMessages = (
   online: readonly number[],
 ): Promise<Undelivered[]> =>
   db.query<Undelivered>(
-    `SELECT u.ord::int - 1 AS job, ${pushMode('e')} AS mode, m.conv, x.seq, x.extras, ${levelColumns}
+    `SELECT u.ord::int - 1 AS job, ${pushMode} AS mode, m.conv, x.seq, x.extras, ${levelColumns}
      FROM unnest($1::int[], $2::bigint[], $3::timestamptz[]) WITH ORDINALITY u(env, usr, since, ord)
-     JOIN environments e ON e.no = u.env AND e.status = 'active' AND ${pushMode('e')} <> 'off'
+     JOIN environments e ON e.no = u.env AND e.status = 'active' AND ${pushMode} <> 'off'
      CROSS JOIN ${userOf('u.env', 'u.usr')} r
      CROSS JOIN ${membershipsOf('u.env', 'u.usr', mayBePushed)} m
      CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
@@ -156,5 +151,5 @@ export const undeliveredMessages = (
        AND x.created_at >= u.since AND x.deleted_at IS NULL AND x.sender IS DISTINCT FROM u.usr
        AND ${notBlocked('u.env', 'u.usr', 'x.sender')}
      ORDER BY x.created_at, m.conv, x.seq`,
-    [users.map((u) => u.env), users.map((u) => u.usr), users.map((u) => u.since), online],
+    [...arraysOf(users, 'env', 'usr', 'since'), online],
   );

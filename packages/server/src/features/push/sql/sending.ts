@@ -1,15 +1,14 @@
 import type { Job } from '../../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { arraysOf } from '../../../platform/postgres/rows.ts';
 import type { PushProviderName } from '../../../platform/push/port.ts';
 import { unreadCount } from '../../../log/unread/sql/counters.ts';
 import { conversationOf, deactivatedAt, memberOf, membershipsOf, userOf } from '../../sql/lookups.ts';
 import type { PushContent, PushedCall } from '../notification.ts';
 import { envOf, sendQueue } from '../notify.ts';
 import type { CallRef, SendData } from '../notify.ts';
-import { authorOf, levelColumns, memberWaits, notBlocked, pushMode } from './planning.ts';
+import { author, levelColumns, memberWaits, notBlocked, pushMode } from './planning.ts';
 import type { Levelled, MessageRef } from './planning.ts';
-
-/** What is read before pushes are sent. */
 
 export interface Due {
   env: number;
@@ -27,7 +26,7 @@ export async function loadDue(db: Queryable, jobs: readonly Job[]): Promise<Map<
     `SELECT u.ord::int - 1 AS job, d.env, d.no AS device, d.usr, d.provider, d.token, d.voip_token AS "voipToken",
        d.registered_at AS "registeredAt", coalesce(e.settings ->> 'pushContent', 'full') AS content
      FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, device, usr, ord)
-     JOIN environments e ON e.no = u.env AND e.status = 'active' AND ${pushMode('e')} = 'providers'
+     JOIN environments e ON e.no = u.env AND e.status = 'active' AND ${pushMode} = 'providers'
      JOIN push_devices d ON d.env = u.env AND d.no = u.device AND d.usr = u.usr
      JOIN users r ON r.env = u.env AND r.no = u.usr AND ${deactivatedAt('r')} IS NULL`,
     [
@@ -60,23 +59,11 @@ export const sentOrUnderWay = (db: Queryable, asked: readonly Sending[]): Promis
        OR EXISTS (SELECT 1 FROM jobs j WHERE j.queue = '${sendQueue.name}' AND j.key = u.key AND j.leased
          AND j.run_at > clock_timestamp() AND j.no < u.no AND j.ref = u.device
          AND (j.data ->> 'conv')::bigint = u.conv AND (j.data ->> 'seq')::bigint = u.seq)`,
-    [
-      asked.map((a) => a.i),
-      asked.map((a) => a.env),
-      asked.map((a) => a.device),
-      asked.map((a) => a.conv),
-      asked.map((a) => a.seq),
-      asked.map((a) => a.no),
-      asked.map((a) => a.key),
-      asked.map((a) => a.usr),
-    ],
+    arraysOf(asked, 'i', 'env', 'device', 'conv', 'seq', 'no', 'key', 'usr'),
   );
 
 /** The calls that still ring, or were missed; `i` is the index in `asked`. */
-export const ringingCalls = (
-  db: Queryable,
-  asked: readonly ({ env: number; usr: number } & CallRef)[],
-): Promise<(PushedCall & { i: number })[]> =>
+export const ringingCalls = (db: Queryable, asked: readonly ({ env: number; usr: number } & CallRef)[]) =>
   db.query<PushedCall & { i: number }>(
     `SELECT u.ord::int - 1 AS i, k.id AS "callId", k.kind, c.id AS "conversationId", c.type AS "conversationType",
        c.name AS "conversationName", r.id AS "callerId", r.name AS "callerName"
@@ -87,9 +74,7 @@ export const ringingCalls = (
      CROSS JOIN ${userOf('k.env', 'k.created_by')} r
      WHERE c.deleted_at IS NULL`,
     [
-      asked.map((a) => a.env),
-      asked.map((a) => a.usr),
-      asked.map((a) => a.call),
+      ...arraysOf(asked, 'env', 'usr', 'call'),
       asked.map((a) => (a.type === 'incoming' ? 'ringing' : 'missed')),
     ],
   );
@@ -101,10 +86,7 @@ interface StillWaiting extends Levelled {
 }
 
 /** The users who may still wait for a message, with its conversation; `i` is the index in `asked`. */
-export const stillWaiting = (
-  db: Queryable,
-  asked: readonly ({ env: number; usr: number } & MessageRef)[],
-): Promise<StillWaiting[]> =>
+export const stillWaiting = (db: Queryable, asked: readonly ({ env: number; usr: number } & MessageRef)[]) =>
   db.query<StillWaiting>(
     `SELECT u.ord::int - 1 AS i, c.type, c.name, ${levelColumns}
        FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY u(env, usr, conv, seq, ord)
@@ -112,8 +94,8 @@ export const stillWaiting = (
        CROSS JOIN ${conversationOf('u.env', 'u.conv')} c
        CROSS JOIN ${memberOf('u.env', 'u.conv', 'u.usr')} m
        CROSS JOIN ${userOf('u.env', 'u.usr')} r
-       WHERE ${memberWaits('u.seq')} AND ${notBlocked('u.env', 'u.usr', authorOf('u.env', 'u.conv', 'u.seq'))}`,
-    [asked.map((a) => a.env), asked.map((a) => a.usr), asked.map((a) => a.conv), asked.map((a) => a.seq)],
+       WHERE ${memberWaits} AND ${notBlocked('u.env', 'u.usr', author)}`,
+    arraysOf(asked, 'env', 'usr', 'conv', 'seq'),
   );
 
 /** The users' unread messages over all their conversations, in one query. */
@@ -124,7 +106,7 @@ export async function loadBadges(db: Queryable, rows: readonly Due[]): Promise<M
      FROM unnest($1::int[], $2::bigint[]) u(env, usr)
      CROSS JOIN ${membershipsOf('u.env', 'u.usr')} m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
      WHERE c.deleted_at IS NULL GROUP BY 1, 2`,
-    [users.map((r) => r.env), users.map((r) => r.usr)],
+    arraysOf(users, 'env', 'usr'),
   );
   return new Map(found.map((r) => [`${r.env} ${r.usr}`, r.unread]));
 }

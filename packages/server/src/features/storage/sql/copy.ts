@@ -1,6 +1,6 @@
 import type { ConversationRecord } from '../../../platform/history/port.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { hasRow, maybeRow, oneRow } from '../../../platform/postgres/rows.ts';
+import { anyRow, firstRow, oneRow } from '../../../platform/postgres/rows.ts';
 import type { Copy } from '../sql.ts';
 
 /** What a copy to or from a customer's database reads here, and how far it is. */
@@ -63,7 +63,7 @@ export const nextCold = (
   env: number,
   from: number,
 ): Promise<{ no: number; id: string } | undefined> =>
-  maybeRow(
+  firstRow(
     db,
     `SELECT c.no, c.id FROM sink_conversations s JOIN conversations c ON c.env = s.env AND c.no = s.conv
      WHERE s.env = $1 AND s.conv >= $2 AND s.cold_seq > 0 ORDER BY s.conv LIMIT 1`,
@@ -72,7 +72,7 @@ export const nextCold = (
 
 /** Locks the environment's row. Returns false if the copy was cancelled, started again, or belongs to another process. */
 export const lockCopy = (tx: Queryable, env: number, node: string, startedAt: string): Promise<boolean> =>
-  hasRow(tx, `SELECT 1 FROM storage WHERE env = $1 AND owner = $2 AND copy ->> 'startedAt' = $3 FOR UPDATE`, [
+  anyRow(tx, `SELECT 1 FROM storage WHERE env = $1 AND owner = $2 AND copy ->> 'startedAt' = $3 FOR UPDATE`, [
     env,
     node,
     startedAt,

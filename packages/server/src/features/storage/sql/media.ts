@@ -1,6 +1,6 @@
 import type { MediaTest } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { maybeRow } from '../../../platform/postgres/rows.ts';
+import { firstRow } from '../../../platform/postgres/rows.ts';
 
 /** Which media storage an environment uses, and how its last test went. */
 
@@ -8,7 +8,7 @@ export const mediaOf = (
   db: Queryable,
   env: number,
 ): Promise<{ provider: string | null; shown: object | null; test: MediaTest | null } | undefined> =>
-  maybeRow(
+  firstRow(
     db,
     `SELECT m.provider, m.shown, s.media_test AS test FROM storage s LEFT JOIN media_storages m ON m.no = s.media AND m.env = s.env WHERE s.env = $1`,
     [env],
@@ -28,7 +28,7 @@ export async function setMediaTest(db: Queryable, env: number, test: MediaTest):
 
 /** Returns what the environment used; undefined if that was the storage of the service. */
 export const clearMedia = (db: Queryable, env: number): Promise<{ provider: string } | undefined> =>
-  maybeRow(
+  firstRow(
     db,
     `UPDATE storage s SET media = NULL, media_test = NULL FROM media_storages m WHERE s.env = $1 AND m.no = s.media AND m.env = s.env RETURNING m.provider`,
     [env],

@@ -1,6 +1,6 @@
 import type { HistoryError } from '../../../platform/history/port.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { hasRow, maybeRow } from '../../../platform/postgres/rows.ts';
+import { anyRow, firstRow } from '../../../platform/postgres/rows.ts';
 import { storageColumns } from '../sql.ts';
 import type { SinkStatus, StorageRow } from '../sql.ts';
 import { mustErase } from './erasures.ts';
@@ -48,7 +48,7 @@ export interface ClaimedSink extends StorageRow {
 
 /** Takes the lease for the process; undefined if another one has it. */
 export const claimSink = (db: Queryable, env: number, node: string): Promise<ClaimedSink | undefined> =>
-  maybeRow(
+  firstRow(
     db,
     `UPDATE storage s SET ${takeLease}
        WHERE s.env = $1 AND (s.owned_until < clock_timestamp() OR s.owner = $2)
@@ -60,7 +60,7 @@ export const claimSink = (db: Queryable, env: number, node: string): Promise<Cla
 
 /** Returns false if another process has the lease. */
 export const renewLease = (db: Queryable, env: number, node: string): Promise<boolean> =>
-  hasRow(
+  anyRow(
     db,
     `UPDATE storage SET owned_until = clock_timestamp() + interval '${leaseMs} milliseconds' WHERE env = $1 AND owner = $2 RETURNING env`,
     [env, node],
@@ -78,7 +78,7 @@ export interface OwnedStorage extends Pick<StorageRow, 'mode' | 'copy' | 'status
 
 /** Locks the environment's row; undefined if the process no longer has the lease. */
 export const lockOwned = (tx: Queryable, env: number, node: string): Promise<OwnedStorage | undefined> =>
-  maybeRow(
+  firstRow(
     tx,
     `SELECT mode, copy, status, since, failures, error_class AS "errorClass" FROM storage WHERE env = $1 AND owner = $2 FOR NO KEY UPDATE`,
     [env, node],

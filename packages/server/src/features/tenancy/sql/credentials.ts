@@ -1,13 +1,16 @@
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { arraysOf } from '../../../platform/postgres/rows.ts';
 import { deactivatedAt } from '../../sql/lookups.ts';
 import { environmentColumns } from './environments.ts';
 import type { EnvironmentRow } from './environments.ts';
 
-/** What a credential names: a key or, in an unsigned token, an environment; and a user. */
+/** What a credential names. The form of all fields has been checked: text that PostgreSQL cannot store would fail all of a batch. */
 export interface CredentialNames {
+  /** The key that signed the token, or the environment that a development token names. */
   keyId: string | null;
   envId: string | null;
-  userId: string | null;
+  /** Empty: none. */
+  userId: string;
 }
 
 export interface FoundCredential extends EnvironmentRow {
@@ -25,7 +28,7 @@ export interface FoundCredential extends EnvironmentRow {
 
 /** LIMIT makes each of these one index look-up, also before the planner has statistics. */
 const lookupSql = `
-  SELECT w.ord, ${environmentColumns('e')}, k.secret, k.revoked_at,
+  SELECT w.ord, ${environmentColumns}, k.secret, k.revoked_at,
     CASE WHEN k.ahead_at > now() - interval '1 day' THEN k.ahead ELSE 0 END AS ahead, u.no AS user_no, ${deactivatedAt('u')} AS deactivated_at, u.tokens_from,
     u.last_seen_at, u.personal_rev
   FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w(key, env, usr, ord)
@@ -39,11 +42,7 @@ export async function findCredentials(
   db: Queryable,
   items: readonly CredentialNames[],
 ): Promise<(FoundCredential | null)[]> {
-  const rows = await db.query<FoundCredential>(lookupSql, [
-    items.map((i) => i.keyId),
-    items.map((i) => i.envId),
-    items.map((i) => i.userId),
-  ]);
+  const rows = await db.query<FoundCredential>(lookupSql, arraysOf(items, 'keyId', 'envId', 'userId'));
   const results = new Array<FoundCredential | null>(items.length).fill(null);
   for (const row of rows) results[row.ord - 1] = row;
   return results;

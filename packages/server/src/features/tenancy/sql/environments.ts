@@ -1,6 +1,12 @@
 import { ApiError, defaultSettings, effectiveSettings } from '@parley/protocol';
-import type { Environment as EnvironmentRecord, EnvironmentSettingsChange, PlanName } from '@parley/protocol';
+import type {
+  Environment as EnvironmentRecord,
+  EnvironmentSettingsChange,
+  Input,
+  PlanName,
+} from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { column, oneValue } from '../../../platform/postgres/rows.ts';
 import type { Environment } from '../../context.ts';
 
 export interface EnvironmentRow extends Omit<Environment, 'settings' | 'createdAt'> {
@@ -23,7 +29,8 @@ const columns = [
   'hooks',
 ] as const;
 
-export const environmentColumns = (alias: string): string => columns.map((c) => `${alias}.${c}`).join(', ');
+/** Of the environment `e`. */
+export const environmentColumns = columns.map((c) => `e.${c}`).join(', ');
 
 export const viewEnvironment = (row: EnvironmentRow): Environment => ({
   no: row.no,
@@ -92,7 +99,7 @@ export async function insertEnvironment(
   const [row] = await db.query<EnvironmentRow>(
     `INSERT INTO environments AS e (id, org, name, kind, plan, settings, local)
      VALUES ($1, $2, $3, $4, $5, $6, $7)
-     ON CONFLICT (id) DO NOTHING RETURNING ${environmentColumns('e')}`,
+     ON CONFLICT (id) DO NOTHING RETURNING ${environmentColumns}`,
     [
       input.id,
       org,
@@ -112,7 +119,7 @@ export async function findEnvironment(
   lock = false,
 ): Promise<Environment | undefined> {
   const [row] = await db.query<EnvironmentRow>(
-    `SELECT ${environmentColumns('e')} FROM environments e WHERE id = $1 AND ended_at IS NULL${lock ? ' FOR NO KEY UPDATE' : ''}`,
+    `SELECT ${environmentColumns} FROM environments e WHERE id = $1 AND ended_at IS NULL${lock ? ' FOR NO KEY UPDATE' : ''}`,
     [id],
   );
   return row && viewEnvironment(row);
@@ -135,12 +142,8 @@ export async function demoEnvironment(db: Queryable, isLocal: boolean): Promise<
 }
 
 /** Some of the environments that accept development tokens from anywhere, oldest first. */
-export async function openEnvironments(db: Queryable): Promise<string[]> {
-  const rows = await db.query<{ id: string }>(
-    `SELECT id FROM environments WHERE ${unsigned} AND NOT local ORDER BY no LIMIT 10`,
-  );
-  return rows.map(({ id }) => id);
-}
+export const openEnvironments = (db: Queryable): Promise<string[]> =>
+  column(db, `SELECT id FROM environments WHERE ${unsigned} AND NOT local ORDER BY no LIMIT 10`);
 
 /** @param account restricts the list to the account's organizations; null lists all. */
 export async function listEnvironments(
@@ -150,7 +153,7 @@ export async function listEnvironments(
   limit: number,
 ): Promise<Environment[]> {
   const rows = await db.query<EnvironmentRow>(
-    `SELECT ${environmentColumns('e')} FROM environments e WHERE no > $2 AND ended_at IS NULL AND ($1::int IS NULL
+    `SELECT ${environmentColumns} FROM environments e WHERE no > $2 AND ended_at IS NULL AND ($1::int IS NULL
        OR EXISTS (SELECT 1 FROM organization_accounts m WHERE m.org = e.org AND m.account = $1)) ORDER BY no LIMIT $3`,
     [account, after, limit],
   );
@@ -159,13 +162,8 @@ export async function listEnvironments(
 
 const maxShown = 1_000;
 
-export async function environmentIds(db: Queryable, org: number): Promise<string[]> {
-  const rows = await db.query<{ id: string }>(
-    `SELECT id FROM environments WHERE org = $1 ORDER BY no LIMIT ${maxShown}`,
-    [org],
-  );
-  return rows.map(({ id }) => id);
-}
+export const environmentIds = (db: Queryable, org: number): Promise<string[]> =>
+  column(db, `SELECT id FROM environments WHERE org = $1 ORDER BY no LIMIT ${maxShown}`, [org]);
 
 /** The environments of the account's organizations, each with the number of its organization. */
 export async function environmentsOfAccount(
@@ -173,30 +171,22 @@ export async function environmentsOfAccount(
   account: number,
 ): Promise<{ org: number; env: Environment }[]> {
   const rows = await db.query<EnvironmentRow & { org: number }>(
-    `SELECT ${environmentColumns('e')}, e.org FROM organization_accounts m JOIN environments e ON e.org = m.org
+    `SELECT ${environmentColumns}, e.org FROM organization_accounts m JOIN environments e ON e.org = m.org
      WHERE m.account = $1 ORDER BY e.no LIMIT ${maxShown}`,
     [account],
   );
   return rows.map((row) => ({ org: row.org, env: viewEnvironment(row) }));
 }
 
-export interface EnvironmentChange {
-  name?: string;
-  status?: Environment['status'];
-  plan?: PlanName;
-  settings?: EnvironmentSettingsChange;
-  local?: boolean;
-}
-
 export async function updateEnvironment(
   db: Queryable,
   no: number,
-  change: EnvironmentChange,
+  change: Omit<Input<'environments.update'>, 'environmentId' | 'confirm'>,
 ): Promise<Environment> {
   const [row] = await db.query<EnvironmentRow>(
     `UPDATE environments e SET name = coalesce($2, name), status = coalesce($3, status), plan = coalesce($4, plan),
        settings = settings || $5, local = coalesce($6, local)
-     WHERE no = $1 RETURNING ${environmentColumns('e')}`,
+     WHERE no = $1 RETURNING ${environmentColumns}`,
     [
       no,
       change.name ?? null,
@@ -231,16 +221,15 @@ export async function endEnvironments(tx: Queryable, org: number): Promise<void>
 const claimSeconds = 120;
 
 /** Claims ended environments whose rows are to be removed, for this process alone. */
-export async function claimEnded(db: Queryable, graceSeconds: number, most: number): Promise<number[]> {
-  const rows = await db.query<{ no: number }>(
+export const claimEnded = (db: Queryable, graceSeconds: number, most: number): Promise<number[]> =>
+  column(
+    db,
     `UPDATE environments SET removing_until = now() + $2 * interval '1 second' WHERE no IN (
        SELECT no FROM environments WHERE ended_at <= now() - $1 * interval '1 second' AND removed_at IS NULL
          AND (removing_until IS NULL OR removing_until < now()) ORDER BY no LIMIT $3 FOR UPDATE SKIP LOCKED
      ) RETURNING no`,
     [graceSeconds, claimSeconds, most],
   );
-  return rows.map(({ no }) => no);
-}
 
 export const renewClaim = (db: Queryable, envs: number[]): Promise<unknown> =>
   db.query(
@@ -254,12 +243,8 @@ export const markRemoved = (db: Queryable, envs: number[]): Promise<unknown> =>
     envs,
   ]);
 
-export async function countEnvironments(db: Queryable, org: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>('SELECT count(*)::int AS n FROM environments WHERE org = $1', [
-    org,
-  ]);
-  return row!.n;
-}
+export const countEnvironments = (db: Queryable, org: number): Promise<number> =>
+  oneValue(db, 'SELECT count(*)::int AS n FROM environments WHERE org = $1', [org]);
 
 /** Keeps others from creating environments until the transaction ends. Returns true if there are any. */
 export async function lockEnvironments(tx: Queryable): Promise<boolean> {
@@ -288,11 +273,5 @@ export async function setListening(db: Queryable, env: number, bit: number, list
   );
 }
 
-/** Whether a consumer of the log listens to the environment. */
-export async function isListening(db: Queryable, env: number, bit: number): Promise<boolean> {
-  const [row] = await db.query<{ listens: boolean }>(
-    'SELECT listeners & $2 <> 0 AS listens FROM environments WHERE no = $1',
-    [env, bit],
-  );
-  return row!.listens;
-}
+export const isListening = (db: Queryable, env: number, bit: number): Promise<boolean> =>
+  oneValue(db, 'SELECT listeners & $2 <> 0 AS listens FROM environments WHERE no = $1', [env, bit]);

@@ -1,6 +1,7 @@
 import { secretKeyPattern } from '@parley/protocol';
 import type { SecretKey, SecretKeyWithSecret } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { firstRow } from '../../../platform/postgres/rows.ts';
 import type { Ids } from '../../../platform/clock.ts';
 import type { Vault } from '../../../platform/secrets.ts';
 
@@ -33,17 +34,17 @@ export async function insertKey(
 export const openKey = (vault: Vault, keyId: string, sealed: Uint8Array): string =>
   vault.open(sealed, sealContext(keyId)).toString();
 
-/** The keys after the one that `after` names, oldest first. */
+/** The keys after a place, oldest first. */
 export const listKeys = (
   db: Queryable,
   env: number,
-  after: { createdAt: string; id: string } | null,
+  after: [createdAt: string, id: string] | null,
   limit: number,
 ): Promise<SecretKey[]> =>
   db.query<SecretKey>(
     `SELECT ${columns} FROM secret_keys WHERE env = $1 AND ($2::timestamptz IS NULL OR (created_at, id) > ($2, $3))
      ORDER BY created_at, id LIMIT $4`,
-    [env, after?.createdAt ?? null, after?.id ?? null, limit],
+    [env, after?.[0] ?? null, after?.[1] ?? null, limit],
   );
 
 /** Returns the key as it was, and whether it was live until now; undefined if there is none. */
@@ -70,22 +71,16 @@ export interface SealedKey {
   secret: Buffer;
 }
 
-export async function findKey(db: Queryable, env: number, id: string): Promise<SealedKey | undefined> {
-  const [key] = await db.query<SealedKey>('SELECT id, secret FROM secret_keys WHERE env = $1 AND id = $2', [
-    env,
-    id,
-  ]);
-  return key;
-}
+export const findKey = (db: Queryable, env: number, id: string): Promise<SealedKey | undefined> =>
+  firstRow(db, 'SELECT id, secret FROM secret_keys WHERE env = $1 AND id = $2', [env, id]);
 
 /** The newest key that is not revoked. */
-export async function newestKey(db: Queryable, env: number): Promise<SealedKey | undefined> {
-  const [key] = await db.query<SealedKey>(
+export const newestKey = (db: Queryable, env: number): Promise<SealedKey | undefined> =>
+  firstRow(
+    db,
     'SELECT id, secret FROM secret_keys WHERE env = $1 AND revoked_at IS NULL ORDER BY created_at DESC LIMIT 1',
     [env],
   );
-  return key;
-}
 
 /** @param usedAt milliseconds of the last use, by key id. */
 export async function markKeysUsed(db: Queryable, usedAt: ReadonlyMap<string, number>): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { arraysOf, column } from '../../../platform/postgres/rows.ts';
 
 /**
  * Which users share a live conversation.
@@ -42,17 +43,8 @@ export interface Question {
   others: readonly number[];
 }
 
-export const askNewest = async (
-  db: Queryable,
-  pairs: readonly { env: number; user: number; other: number }[],
-): Promise<(boolean | null)[]> =>
-  (
-    await db.query<{ shares: boolean | null }>(newestSql, [
-      pairs.map((p) => p.env),
-      pairs.map((p) => p.user),
-      pairs.map((p) => p.other),
-    ])
-  ).map((row) => row.shares);
+export const askNewest = (db: Queryable, pairs: readonly { env: number; user: number; other: number }[]) =>
+  column<boolean | null>(db, newestSql, arraysOf(pairs, 'env', 'user', 'other'));
 
-export const compareAll = async (db: Queryable, { env, user, others }: Question): Promise<number[]> =>
-  (await db.query<{ other: number }>(allSql, [env, user, others])).map((row) => row.other);
+export const compareAll = (db: Queryable, { env, user, others }: Question): Promise<number[]> =>
+  column(db, allSql, [env, user, others]);

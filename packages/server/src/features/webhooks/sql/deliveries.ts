@@ -1,14 +1,12 @@
 import type { WebhookAttempt } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { arraysOf } from '../../../platform/postgres/rows.ts';
 import type { Renderable } from '../render.ts';
 
 /** Deliveries as they are made, attempted and ended. */
 
 /** Creates a delivery of each of these rows of the outbox for every enabled endpoint that subscribed to it. */
-export const createDeliveries = (
-  tx: Queryable,
-  rows: readonly number[],
-): Promise<{ no: number; endpoint: number }[]> =>
+export const createDeliveries = (tx: Queryable, rows: readonly number[]) =>
   tx.query<{ no: number; endpoint: number }>(
     `INSERT INTO webhook_deliveries (id, env, endpoint, event_id, type, conv, seq, message, users, actor, data, sealed,
        event_at, created_at, next_at)
@@ -56,9 +54,7 @@ export async function recordAttempts(
        attempts = CASE WHEN u.attempt IS NULL THEN d.attempts ELSE d.attempts || u.attempt END
      FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::jsonb[]) u(no, status, next_at, attempt) WHERE d.no = u.no`,
     [
-      tried.map((o) => o.delivery),
-      tried.map((o) => o.status),
-      tried.map((o) => o.runAt),
+      ...arraysOf(tried, 'delivery', 'status', 'runAt'),
       tried.map((o) => (o.attempt === null ? null : JSON.stringify(o.attempt))),
     ],
   );

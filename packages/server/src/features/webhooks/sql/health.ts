@@ -1,5 +1,6 @@
 import { limits } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { firstRow } from '../../../platform/postgres/rows.ts';
 
 /** Which endpoints fail, and since when. */
 
@@ -25,16 +26,10 @@ export const failingEndpoints = (db: Queryable): Promise<{ no: number; env: numb
   );
 
 /** Returns undefined if the endpoint was not enabled. */
-export async function markDisabled(
-  tx: Queryable,
-  env: number,
-  endpoint: number,
-  reason: string,
-): Promise<{ id: string; url: string } | undefined> {
-  const [row] = await tx.query<{ id: string; url: string }>(
+export const markDisabled = (tx: Queryable, env: number, endpoint: number, reason: string) =>
+  firstRow<{ id: string; url: string }>(
+    tx,
     `UPDATE webhook_endpoints SET status = 'disabled', disabled_at = now(), disabled_reason = $3
      WHERE no = $1 AND env = $2 AND status = 'enabled' RETURNING id, url`,
     [endpoint, env, reason],
   );
-  return row;
-}

@@ -64,29 +64,5 @@ export async function loadPayloads(
   return new Map(rows.map((r) => [r.id, r.data]));
 }
 
-/**
- * Hours: attempts go on for three and a half days. If the environment is suspended meanwhile, payloads stay up to
- * `longestDays`.
- */
-const keptHours = 96;
+/** A payload of an environment that was suspended stays for so long at most. */
 export const longestDays = 30;
-const batch = 2_000;
-const maxBatches = 500;
-
-export async function removeOldPayloads(db: Queryable): Promise<number> {
-  let removed = 0;
-  for (let i = 0; i < maxBatches; i++) {
-    const [row] = await db.query<{ n: number }>(
-      `WITH gone AS (
-         DELETE FROM webhook_payloads WHERE event_id = ANY(ARRAY(
-           SELECT event_id FROM webhook_payloads p WHERE event_at < now() - interval '${keptHours} hours'
-             AND (event_at < now() - interval '${longestDays} days'
-               OR NOT EXISTS (SELECT 1 FROM environments e WHERE e.no = p.env AND e.status = 'suspended')) LIMIT ${batch}))
-         RETURNING 1
-       ) SELECT count(*) AS n FROM gone`,
-    );
-    removed += row!.n;
-    if (row!.n < batch) break;
-  }
-  return removed;
-}

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../postgres/db.ts';
-import { maybeRow } from '../../postgres/rows.ts';
+import { firstRow } from '../../postgres/rows.ts';
 
 /** The rows of the outbox (../outbox.ts). */
 
@@ -89,7 +89,7 @@ export async function removeRows(tx: Queryable, numbers: readonly number[]): Pro
 
 /** Puts a row off or, after days, gives it up; returns it then. */
 export const putOff = (db: Queryable, no: number): Promise<{ id: string; type: string } | undefined> =>
-  maybeRow(
+  firstRow(
     db,
     `WITH later AS (
          UPDATE outbox SET due_at = clock_timestamp() + interval '${retryMinutes} minutes'
