@@ -23,6 +23,19 @@ export interface HereEnded {
   except?: string;
 }
 
+/** Pushes a call to users, as of the given moment in milliseconds. */
+export async function push(
+  { calls }: Pick<Services, 'calls'>,
+  tx: Tx,
+  { env, no }: { env: number; no: number },
+  users: readonly number[],
+  type: 'incoming' | 'missed',
+  from: number,
+): Promise<void> {
+  if ((await notify(tx, [{ env, users, pushed: pushedCall(no, type, from) }])) > 0)
+    tx.afterCommit(() => calls.pushQueued());
+}
+
 export async function change(
   ctx: CallContext,
   tx: Tx,
@@ -37,9 +50,8 @@ export async function change(
   const missed = after.participants.filter(
     (p) => p.pushed && p.state === 'missed' && was.get(p.usr)?.state === 'ringing',
   );
-  const pushed = pushedCall(after.no, 'missed', clock.now());
-  if ((await notify(tx, [{ env: after.env, users: missed.map((p) => p.usr), pushed }])) > 0)
-    tx.afterCommit(() => calls.pushQueued());
+  const users = missed.map((p) => p.usr);
+  await push(ctx.services, tx, after, users, 'missed', clock.now());
   const over = after.status === 'ended';
   const view = sql.viewCall(after);
   if (over) await tellOfCall(log, tx, after, 'call.ended', view);

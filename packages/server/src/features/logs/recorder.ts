@@ -5,7 +5,7 @@ import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { activityNames } from './rows.ts';
 import type { Counts, LogRow } from './rows.ts';
-import { addActivity, alike, insertRows, keepPartitions } from './sql.ts';
+import { addActivity, insertRows, keepPartitions } from './sql.ts';
 
 /**
  * What happens in environments, collected here and written once a second, so that no request waits for it. The
@@ -32,16 +32,7 @@ export const logBounds: LogBounds = {
   waitingOfOne: 5_000,
 };
 
-export interface Recorder {
-  /** Counts what happened, and keeps the row if the bounds allow it. */
-  add(row: LogRow): void;
-  /** A message was committed. */
-  message(env: number): void;
-  /** Writes the waiting rows. */
-  flush(): Promise<void>;
-  start(): void;
-  stop(): Promise<void>;
-}
+export type Recorder = ReturnType<typeof createRecorder>;
 
 const flushMs = 1_000;
 /**
@@ -69,7 +60,7 @@ export function createRecorder(options: {
   bounds?: LogBounds;
   /** If false, nothing is kept or counted. */
   keep?: boolean;
-}): Recorder {
+}) {
   const { db, clock, logger, bounds = logBounds, keep = true } = options;
   const dropped = options.metrics?.counter(
     'parley_log_left_out_total',
@@ -85,22 +76,17 @@ export function createRecorder(options: {
   /** How many successes were kept in this second, and how many each environment may have whatever the others have. */
   let successes = 0;
   let share = bounds.successesInAll;
-  /** Counts by step and environment, and those that each environment added to last: most often the same again. */
+  /** Counts by step and environment. */
   let counts = new Map<string, Counted>();
-  const latest = new Map<number, Counted>();
 
   function count(env: number, at: number): Counts {
     const step = at - (at % stepMs);
-    const last = latest.get(env);
-    if (last?.step === step) return last.counts;
     const key = `${env} ${step}`;
     let found = counts.get(key);
     if (!found) {
       found = { env, step, counts: zero() };
-      if (counts.size >= maxCounts) return found.counts;
-      counts.set(key, found);
+      if (counts.size < maxCounts) counts.set(key, found);
     }
-    latest.set(env, found);
     return found.counts;
   }
 
@@ -140,6 +126,7 @@ export function createRecorder(options: {
     return true;
   }
 
+  /** Counts what happened, and keeps the row if the bounds allow it. */
   function add(row: LogRow): void {
     if (!keep) return;
     tally(row);
@@ -173,11 +160,10 @@ export function createRecorder(options: {
     while (waiting.length > 0) {
       const rows = waiting.splice(0, batch);
       for (const { env } of rows) waitingOf.set(env, waitingOf.get(env)! - 1);
-      const unwritten = alike(rows);
       try {
-        for (; unwritten.length > 0; unwritten.shift()) await write(unwritten[0]!);
+        await write(rows);
       } catch (error) {
-        putBack(unwritten.flat());
+        putBack(rows);
         throw error;
       }
     }
@@ -188,7 +174,6 @@ export function createRecorder(options: {
     if (counts.size === 0) return;
     const written = counts;
     counts = new Map();
-    latest.clear();
     try {
       await addActivity(db, [...written.values()]);
     } catch (error) {
@@ -200,27 +185,31 @@ export function createRecorder(options: {
     }
   }
 
-  const rows = createPeriodic(flushMs, logger, 'request log', writeRows);
-  const sums = createPeriodic(countsMs, logger, 'activity', writeCounts);
-  const partitions = createPeriodic(partitionsMs, logger, 'partitions of the request log', async () => {
-    await keepPartitions(db, clock.now());
-  });
+  async function flush(): Promise<void> {
+    await writeRows();
+    await writeCounts();
+  }
+
+  const parts = [
+    createPeriodic(partitionsMs, logger, 'partitions of the request log', () =>
+      keepPartitions(db, clock.now()),
+    ),
+    createPeriodic(flushMs, logger, 'request log', writeRows),
+    createPeriodic(countsMs, logger, 'activity', writeCounts),
+  ];
   return {
     add,
-    message: (env) => {
+    /** A message was committed. */
+    message: (env: number): void => {
       if (keep) count(env, clock.now()).messages++;
     },
-    flush: async () => {
-      await writeRows();
-      await writeCounts();
+    flush,
+    start: (): void => {
+      for (const part of parts) part.start();
     },
-    start: () => {
-      for (const part of [partitions, rows, sums]) part.start();
-    },
-    stop: async () => {
-      for (const part of [partitions, rows, sums]) await part.stop();
-      await writeRows();
-      await writeCounts();
+    stop: async (): Promise<void> => {
+      for (const part of parts) await part.stop();
+      await flush();
     },
   };
 }
