@@ -4,14 +4,13 @@ import { WebSocketServer } from 'ws';
 import type { ServerOptions, WebSocket } from 'ws';
 import { ApiError, limits, realtime } from '@parley/protocol';
 import { networkOf } from '../../platform/address.ts';
-import type { Clock, Ids, Timers } from '../../platform/clock.ts';
-import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+import type { Clock, Ids } from '../../platform/clock.ts';
 import { ofAddress, rateHeaders, take } from '../limits.ts';
 import { rawFailure } from '../rest/raw-answer.ts';
+import type { GatewayOptions } from './options.ts';
 import { Session } from './session.ts';
-import type { Sessions, SilentBounds } from './sessions.ts';
+import type { SilentBounds } from './sessions.ts';
 import { checkUpgrade, clientAddress } from './upgrade.ts';
-import type { Writer } from './writer.ts';
 
 /** What happens on an open socket. */
 export interface SocketEvents {
@@ -21,20 +20,13 @@ export interface SocketEvents {
   closed(session: Session, code: number): void;
 }
 
-export interface OpeningOptions {
-  sessions: Sessions;
-  writer: Writer<Session>;
+export interface OpeningOptions extends Pick<
+  GatewayOptions,
+  'sessions' | 'writer' | 'timers' | 'limiter' | 'trustProxy' | 'isLocal' | 'maxConnections' | 'onRefused'
+> {
   clock: Clock;
-  timers: Timers;
   ids: Ids;
-  limiter: RateLimiter;
-  trustProxy: boolean;
-  isLocal: (request: IncomingMessage) => boolean;
-  /** How many connections the process may have open. */
-  maxConnections: number;
   silentBounds: SilentBounds;
-  /** A socket of this address was refused because the address has too many. */
-  onRefused: (address: string) => void;
   events: SocketEvents;
 }
 

@@ -167,8 +167,8 @@ export class Session implements LiveSession {
   }
 
   /** Sends the close code and cuts the connection, without waiting for an answer from a client that may be gone. */
-  end(code: number, reason = ''): void {
-    this.close(code, reason);
+  end(code: number): void {
+    this.close(code);
     this.ws.terminate();
   }
 }
