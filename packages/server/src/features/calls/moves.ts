@@ -1,4 +1,4 @@
-import type { CallEndReason, EndedHere } from '@parley/protocol';
+import type { EndedHere } from '@parley/protocol';
 import { tellOfCall } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
@@ -72,16 +72,15 @@ export async function change(
   return after;
 }
 
-/** Ends the live call of a conversation, if there is one. The conversation must be locked. */
+/** Ends the live call of a conversation, if there is one. The conversation, which is deleted, must be locked. */
 export async function endCallOf(
   ctx: CallContext,
   tx: Tx,
-  conv: { env: number; conv: number },
-  reason: CallEndReason,
+  { env, conv }: { env: number; conv: number },
 ): Promise<void> {
-  const no = await sql.liveCallOf(tx, conv.env, conv.conv);
-  const locked = no === null ? undefined : await sql.lockCall(tx, conv.env, no);
-  if (locked) await change(ctx, tx, locked.call, ended(locked.call, reason, locked.at));
+  const no = await sql.liveCallOf(tx, env, conv);
+  const locked = no === null ? undefined : await sql.lockCall(tx, env, no);
+  if (locked) await change(ctx, tx, locked.call, ended(locked.call, 'ended_by_server', locked.at));
 }
 
 /**

@@ -64,20 +64,10 @@ export async function start(ctx: Context, input: Input<'calls.start'>): Promise<
 
     const at = held.lockedAt;
     const others = members.filter((m) => m.no !== caller.no);
-    const busy = await sql.usersInCalls(
-      tx,
-      env,
-      others.map((m) => m.no),
-    );
+    const numbers = others.map((m) => m.no);
+    const busy = await sql.usersInCalls(tx, env, numbers);
     // A call does not ring at those who block the caller; they may join. A server's call rings everywhere.
-    const blockers = ctx.caller.user
-      ? await blockersOf(
-          tx,
-          env,
-          caller.no,
-          others.map((m) => m.no),
-        )
-      : new Set<number>();
+    const blockers = ctx.caller.user ? await blockersOf(tx, env, caller.no, numbers) : new Set<number>();
     const stateOf = (user: number) => (blockers.has(user) ? 'missed' : busy.has(user) ? 'busy' : 'ringing');
     const participants = [
       invited({ usr: caller.no, userId: caller.id }, 'joining', at),

@@ -27,19 +27,18 @@ export async function removeNode(db: Queryable, id: string): Promise<void> {
   await db.query('DELETE FROM nodes WHERE id = $1', [id]);
 }
 
-/**
- * Closes the sockets of nodes that stopped without saying so, as of when the node was last seen. At most `portion` at
- * a time; returns how many.
- */
-export async function closeLost(db: Queryable, portion = 5_000): Promise<number> {
+/** How many sockets one statement closes. */
+const portion = 5_000;
+
+/** Closes the sockets of nodes that stopped without saying so, as of when the node was last seen. Returns how many. */
+export async function closeLost(db: Queryable): Promise<number> {
   const [row] = await db.query<{ n: number }>(
     `WITH lost AS (
        UPDATE socket_sessions s SET closed_at = coalesce(x.seen_at, now()) FROM (
          SELECT o.env, o.id, n.seen_at FROM socket_sessions o LEFT JOIN nodes n ON n.id = o.node
-         WHERE o.closed_at IS NULL AND coalesce(n.seen_at, o.opened_at) < now() - ${gone} LIMIT $1
+         WHERE o.closed_at IS NULL AND coalesce(n.seen_at, o.opened_at) < now() - ${gone} LIMIT ${portion}
        ) x WHERE s.env = x.env AND s.id = x.id AND s.closed_at IS NULL RETURNING 1
      ) SELECT count(*) AS n FROM lost`,
-    [portion],
   );
   await db.query(
     `DELETE FROM nodes n WHERE seen_at < now() - interval '1 hour'
