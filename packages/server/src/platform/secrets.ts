@@ -101,10 +101,7 @@ export async function loadMasterKey(
   if (given) return parseMasterKey(given);
   const path = join(dataDir, keyFile);
   if (storeIsNew) await makeKeyFile(path);
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-    return '';
-  });
+  const text = (await keptIn(path)) ?? '';
   const key = Buffer.from(text.trim(), 'base64');
   if (key.length === 32) return key;
   throw new Error(

@@ -7,15 +7,10 @@ const alive = `interval '35 seconds'`;
 /** A frozen process may come back, so its sockets are closed only after this time. */
 const gone = `interval '2 minutes'`;
 
-export interface NodeRow {
-  id: string;
-  host: string;
-  version: string;
-  roles: string[];
-  startedAt: Date;
-}
-
-export async function renewNode(db: Queryable, node: NodeRow): Promise<void> {
+export async function renewNode(
+  db: Queryable,
+  node: { id: string; host: string; version: string; roles: readonly string[]; startedAt: Date },
+): Promise<void> {
   await db.query(
     `INSERT INTO nodes (id, host, version, roles, started_at, seen_at) VALUES ($1, $2, $3, $4, $5, now())
      ON CONFLICT (id) DO UPDATE SET seen_at = now()`,

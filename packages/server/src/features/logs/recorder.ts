@@ -14,23 +14,14 @@ import { addActivity, insertRows, keepPartitions } from './sql.ts';
  * cost little however many there are. While the store is unreachable, rows wait as far as the buffer has room.
  */
 
-export interface LogBounds {
-  /** How many rows of one environment are kept per second, in this process. */
-  successesPerSecond: number;
-  failuresPerSecond: number;
-  /** How many successes of all environments are kept per second; an even share of it is kept for each in any case. */
-  successesInAll: number;
-  /** How many rows may wait, of all environments and of one, so that one cannot fill the buffer alone. */
-  waiting: number;
-  waitingOfOne: number;
-}
-export const logBounds: LogBounds = {
-  successesPerSecond: 200,
-  failuresPerSecond: 500,
-  successesInAll: 500,
-  waiting: 20_000,
-  waitingOfOne: 5_000,
-};
+/** How many rows of one environment are kept per second, in this process. */
+const successesPerSecond = 200;
+const failuresPerSecond = 500;
+/** How many successes of all environments are kept per second; an even share of it is kept for each in any case. */
+const successesInAll = 500;
+/** How many rows may wait, of all environments and of one, so that one cannot fill the buffer alone. */
+const mostWaiting = 20_000;
+const mostWaitingOfOne = 5_000;
 
 export type Recorder = ReturnType<typeof createRecorder>;
 
@@ -57,11 +48,10 @@ export function createRecorder(options: {
   clock: Clock;
   logger: Logger;
   metrics?: Metrics;
-  bounds?: LogBounds;
   /** If false, nothing is kept or counted. */
   keep?: boolean;
 }) {
-  const { db, clock, logger, bounds = logBounds, keep = true } = options;
+  const { db, clock, logger, keep = true } = options;
   const dropped = options.metrics?.counter(
     'parley_log_left_out_total',
     'Rows that the log left out, by reason',
@@ -75,7 +65,7 @@ export function createRecorder(options: {
   const kept = new Map<number, { successes: number; failures: number }>();
   /** How many successes were kept in this second, and how many each environment may have whatever the others have. */
   let successes = 0;
-  let share = bounds.successesInAll;
+  let share = successesInAll;
   /** Counts by step and environment. */
   let counts = new Map<string, Counted>();
 
@@ -105,23 +95,22 @@ export function createRecorder(options: {
     const now = Math.floor(row.at / 1_000);
     if (now !== second) {
       second = now;
-      share = Math.ceil(bounds.successesInAll / Math.max(1, kept.size));
+      share = Math.ceil(successesInAll / Math.max(1, kept.size));
       successes = 0;
       kept.clear();
     }
     let of = kept.get(row.env);
     if (!of) kept.set(row.env, (of = { successes: 0, failures: 0 }));
-    if (row.failed) return ++of.failures <= bounds.failuresPerSecond;
+    if (row.failed) return ++of.failures <= failuresPerSecond;
     const fits =
-      ++of.successes <= bounds.successesPerSecond &&
-      (of.successes <= share || successes < bounds.successesInAll);
+      ++of.successes <= successesPerSecond && (of.successes <= share || successes < successesInAll);
     if (fits) successes++;
     return fits;
   }
 
   function hasRoom(env: number): boolean {
     const own = waitingOf.get(env) ?? 0;
-    if (waiting.length >= bounds.waiting || own >= bounds.waitingOfOne) return false;
+    if (waiting.length >= mostWaiting || own >= mostWaitingOfOne) return false;
     waitingOf.set(env, own + 1);
     return true;
   }
@@ -214,12 +203,4 @@ export function createRecorder(options: {
   };
 }
 
-const zero = (): Counts => ({
-  messages: 0,
-  requests: 0,
-  errors: 0,
-  server_errors: 0,
-  socket_errors: 0,
-  webhooks_ok: 0,
-  webhooks_failed: 0,
-});
+const zero = (): Counts => Object.fromEntries(activityNames.map((name) => [name, 0])) as Counts;

@@ -143,42 +143,32 @@ export class Seats {
         recv.setMaxOutgoingBitrate(limits.callOutgoingBitrate),
       ]);
       if (this.closed || left()) throw notFound('Call');
-      this.#seats.set(ref.user, this.#seatOn(hall, ref, rtpCapabilities, send, recv));
+      const seat: Seat = {
+        ...ref,
+        hall,
+        send,
+        recv,
+        rtpCapabilities,
+        sent: new Map(),
+        sending: new Set(),
+        received: new Map(),
+        receiving: 0,
+        connected: false,
+        wholeAt: 0,
+      };
+      for (const transport of [send, recv])
+        transport.on('dtlsstatechange', (state) => {
+          if (state !== 'connected' || seat.connected) return;
+          seat.connected = true;
+          this.#events.connected(seat);
+        });
+      this.#seats.set(ref.user, seat);
       return { send: viewTransport(send), recv: viewTransport(recv), producers: this.#producers(ref.user) };
     } catch (error) {
       hall.seats--;
       for (const transport of made) transport.close();
       throw error;
     }
-  }
-
-  #seatOn(
-    hall: Hall,
-    ref: SeatRef,
-    rtpCapabilities: RtpCapabilities,
-    send: types.WebRtcTransport,
-    recv: types.WebRtcTransport,
-  ): Seat {
-    const seat: Seat = {
-      ...ref,
-      hall,
-      send,
-      recv,
-      rtpCapabilities,
-      sent: new Map(),
-      sending: new Set(),
-      received: new Map(),
-      receiving: 0,
-      connected: false,
-      wholeAt: 0,
-    };
-    for (const transport of [send, recv])
-      transport.on('dtlsstatechange', (state) => {
-        if (state !== 'connected' || seat.connected) return;
-        seat.connected = true;
-        this.#events.connected(seat);
-      });
-    return seat;
   }
 
   #producers(except: number): CallProducer[] {

@@ -2,6 +2,7 @@ import { clientFrames } from '@parley/protocol';
 import type { ApiError, CloseCode } from '@parley/protocol';
 import { provenBy } from '../../features/tenancy/authenticate.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { closeCodeOf } from './close.ts';
 import type { GatewayOptions } from './options.ts';
 import type { Session } from './session.ts';
 
@@ -25,15 +26,9 @@ export function createSocketLog({
    * @param since the tick at which the frame arrived.
    */
   function failed(session: Session, type: string | undefined, error: ApiError, since: number): void {
-    const { socket } = error.row;
-    const closes = typeof socket === 'object' && socket !== null;
-    if (closes) session.noted = true;
-    add(session, {
-      operation: operationOf(type),
-      code: error.code,
-      status: closes ? socket.close : null,
-      ms: clock.monotonic() - since,
-    });
+    const status = closeCodeOf(error);
+    if (status !== null) session.noted = true;
+    add(session, { operation: operationOf(type), code: error.code, status, ms: clock.monotonic() - since });
   }
 
   /**
@@ -45,8 +40,6 @@ export function createSocketLog({
     const proven = provenBy(error);
     const env = session.env?.no ?? proven?.env.no;
     if (env === undefined) return;
-    const { socket } = error.row;
-    const user = session.user?.no ?? proven?.user ?? undefined;
     recorder.add({
       env,
       at: clock.now(),
@@ -54,11 +47,11 @@ export function createSocketLog({
       failed: true,
       ms: clock.monotonic() - session.openedTick,
       operation: 'auth',
-      status: typeof socket === 'object' && socket !== null ? socket.close : null,
+      status: closeCodeOf(error),
       code: error.code,
       caller: 'client',
-      ...(proven ? { callerId: proven.keyId } : {}),
-      ...(user === undefined ? {} : { user }),
+      callerId: proven?.keyId,
+      user: session.user?.no ?? proven?.user ?? undefined,
       address: session.address,
     });
   }
@@ -84,7 +77,7 @@ export function createSocketLog({
       failed: true,
       ...what,
       caller: 'client',
-      ...(session.keyId === null ? {} : { callerId: session.keyId }),
+      callerId: session.keyId ?? undefined,
       user: user.no,
       address: session.address,
       session: session.id,

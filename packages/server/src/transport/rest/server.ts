@@ -148,15 +148,33 @@ export function createRest(options: RestOptions): FastifyInstance {
     const operation = request.routeOptions.config.operation ?? 'none';
     const ms = reply.elapsedTime;
     metrics.requestSeconds.observe({ operation, status: String(reply.statusCode) }, ms / 1000);
-    if (request.concerns) services.analytics.tally.request(request.concerns.env.no, reply.statusCode);
+    const { concerns } = request;
+    if (concerns) {
+      services.analytics.tally.request(concerns.env.no, reply.statusCode);
+      options.recorder.add({
+        env: concerns.env.no,
+        at: services.clock.now(),
+        kind: 'request',
+        failed: reply.statusCode >= 400,
+        ms,
+        requestId: request.id,
+        method: request.method,
+        operation,
+        status: reply.statusCode,
+        code: request.failure ?? null,
+        caller: concerns.caller === 'anyone' ? undefined : concerns.caller,
+        callerId: concerns.callerId,
+        user: concerns.user,
+        address: request.ip,
+      });
+    }
     const line = {
       requestId: request.id,
-      env: request.concerns?.env.id,
+      env: concerns?.env.id,
       operation,
       status: reply.statusCode,
       ms: Math.round(ms),
     };
-    note(request, reply.statusCode, operation, ms);
     // Refusals of strangers are not logged, because there may be thousands per second.
     const quiet =
       request.routeOptions.config.quiet ?? (request.who === undefined && reply.statusCode === 429);
@@ -166,29 +184,6 @@ export function createRest(options: RestOptions): FastifyInstance {
     else logger.info(line, 'request');
     done();
   });
-
-  /** Adds the request to the log of its environment, if it concerns one. */
-  function note(request: FastifyRequest, status: number, operation: string, ms: number): void {
-    const { concerns } = request;
-    if (!concerns) return;
-    const { caller, callerId, user } = concerns;
-    options.recorder.add({
-      env: concerns.env.no,
-      at: services.clock.now(),
-      kind: 'request',
-      failed: status >= 400,
-      ms,
-      requestId: request.id,
-      method: request.method,
-      operation,
-      status,
-      code: request.failure ?? null,
-      ...(caller === 'anyone' ? {} : { caller }),
-      ...(callerId === undefined ? {} : { callerId }),
-      ...(user === undefined ? {} : { user }),
-      address: request.ip,
-    });
-  }
 
   app.setErrorHandler(async (error: FastifyError | ApiError, request, reply) => {
     const api = toApiError(error);
