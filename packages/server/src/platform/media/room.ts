@@ -7,13 +7,12 @@ import type {
   CallProducer,
   CallSource,
   FrameData,
-  RtpCapabilities,
 } from '@parley/protocol';
 import { invalid, notFound } from '../api-errors.ts';
-import type { Engine, EngineWorker } from './engine.ts';
+import type { Engine } from './engine.ts';
 import type { Hall } from './halls.ts';
 import { Seats, viewProducer } from './seats.ts';
-import type { Seat, SeatEvents, SeatRef, Sent } from './seats.ts';
+import type { Seat, SeatEvents, Sent } from './seats.ts';
 
 /**
  * The media of one call on this node: what its participants send and receive. A frame can name only what belongs to
@@ -35,38 +34,16 @@ type Frames = { [T in Frame]: (seat: Seat, d: Asked<T>) => AckData<T> | Promise<
 
 const mostReceived = 4 * 50;
 
-export class Room {
+export class Room extends Seats {
   readonly #events: RoomEvents;
   readonly #echo: boolean;
-  readonly #seats: Seats;
   readonly #piped = new Map<string, Promise<unknown>>();
 
   /** @param options.echo lets a participant receive what it sends, to test a connection. */
   constructor(engine: Engine, events: RoomEvents, now: () => number, { echo = false } = {}) {
+    super(engine, { ...events, vacated: (seat) => this.#vacated(seat) }, now);
     this.#echo = echo;
     this.#events = events;
-    this.#seats = new Seats(engine, { ...events, vacated: (seat) => this.#vacated(seat) }, now);
-  }
-
-  get closed(): boolean {
-    return this.#seats.closed;
-  }
-
-  get seats(): SeatRef[] {
-    return this.#seats.all;
-  }
-
-  uses(worker: EngineWorker): boolean {
-    return this.#seats.uses(worker);
-  }
-
-  /** Opens the seat of a user; with `resume`, the existing seat continues under the new socket. */
-  open(
-    ref: SeatRef,
-    rtpCapabilities: RtpCapabilities,
-    options: { resume: boolean; tcp: boolean },
-  ): Promise<AckData<'call.open'>> {
-    return this.#seats.open(ref, rtpCapabilities, options);
   }
 
   #transport(seat: Seat, id: string): types.WebRtcTransport {
@@ -80,7 +57,7 @@ export class Room {
     const frames: Partial<Frames> = this.#frames;
     // Otherwise a frame of a later version.
     if (!frames[t]) throw new ApiError('invalid_frame');
-    return frames[t](this.#seats.of(user, session), d);
+    return frames[t](this.of(user, session), d);
   }
 
   readonly #frames: Frames = {
@@ -149,7 +126,7 @@ export class Room {
     'call.consume': async (seat, { producerIds }) => {
       const consumers: CallConsumer[] = [];
       for (const id of new Set(producerIds)) {
-        const from = this.#seats.all.find((s) => s.sent.has(id));
+        const from = this.seats.find((s) => s.sent.has(id));
         if (!from || (from === seat && !this.#echo)) continue;
         if (seat.received.size + seat.receiving >= mostReceived)
           throw new ApiError('invalid_request', { message: `At most ${mostReceived} sources are received.` });
@@ -205,7 +182,7 @@ export class Room {
 
   /** Mutes by the server; everybody sees it, the participant too. Returns false if the user's media is not connected. */
   async mute(user: number, source: CallSource): Promise<boolean> {
-    const seat = this.#seats.find(user);
+    const seat = this.find(user);
     if (!seat?.connected) return false;
     for (const sent of seat.sent.values())
       if (sent.source === source) await this.#setPaused(seat, sent, true, null);
@@ -236,11 +213,6 @@ export class Room {
     await piping;
   }
 
-  /** Ends the media of a user, also that which is being opened. */
-  leave(user: number): void {
-    this.#seats.leave(user);
-  }
-
   #vacated(seat: Seat): void {
     for (const [id, sent] of seat.sent) {
       this.#events.producer(viewProducer(seat, sent), true, seat.user);
@@ -250,10 +222,6 @@ export class Room {
 
   #unpipe(producerId: string): void {
     for (const key of this.#piped.keys()) if (key.startsWith(`${producerId} `)) this.#piped.delete(key);
-  }
-
-  close(): void {
-    this.#seats.close();
   }
 }
 

@@ -75,7 +75,7 @@ export class Seats {
     this.#now = now;
   }
 
-  get all(): Seat[] {
+  get seats(): Seat[] {
     return [...this.#seats.values()];
   }
 
