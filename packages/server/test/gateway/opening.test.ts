@@ -10,7 +10,7 @@ import { createIds, pooledRandom, systemTimers } from '../../src/platform/clock.
 import { connectionsFor, descriptorLimit } from '../../src/platform/descriptors.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { memoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
-import { KeepAlive } from '../../src/transport/gateway/keep-alive.ts';
+import { createKeepAlive } from '../../src/transport/gateway/keep-alive.ts';
 import { createLogin } from '../../src/transport/gateway/login.ts';
 import type { LoginOptions } from '../../src/transport/gateway/login.ts';
 import { Opening } from '../../src/transport/gateway/opening.ts';
@@ -62,7 +62,7 @@ async function door(t: TestContext, bounds = { perAddress: 3, inAll: 5 }, maxCon
   return {
     sessions,
     turnedAway,
-    keepAlive: new KeepAlive(sessions, clock),
+    keepAlive: createKeepAlive(sessions, clock),
     async open(address: string): Promise<WebSocket> {
       const ws = dial(address);
       await once(ws, 'open');

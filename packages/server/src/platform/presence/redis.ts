@@ -6,7 +6,7 @@ import type { RedisConnection } from '../redis.ts';
 import type { Added, Lost, PresenceRegistry, SessionRef, UserRef } from './port.ts';
 import { RedisLease, clearLease } from './redis-lease.ts';
 import { endGraceScript, listKey, openKey, userKeys } from './redis-scripts.ts';
-import { keyOf, refOfKey, refOfMember, RedisSockets } from './redis-sockets.ts';
+import { keyOf, refOfKey, refOfMember, createRedisSockets } from './redis-sockets.ts';
 import type { Entry } from './redis-sockets.ts';
 
 /** What this node itself knows about a user, which is all there is while Redis is unreachable. */
@@ -52,7 +52,7 @@ export class RedisPresence implements PresenceRegistry {
   /** Sockets to be registered under the present lease, or to be removed. */
   readonly #dirty = new Set<Entry>();
   readonly #lease: RedisLease;
-  readonly #sockets: RedisSockets;
+  readonly #sockets: ReturnType<typeof createRedisSockets>;
   #working: Promise<void> | undefined;
   readonly #deadNodeListeners: ((lost: Lost) => void)[] = [];
   #backListener: ((users: UserRef[]) => void) | undefined;
@@ -65,7 +65,7 @@ export class RedisPresence implements PresenceRegistry {
     this.#graceMs = options.graceMs;
     this.#logger = options.logger;
     this.#lease = new RedisLease({ ...options, leaseMs: options.leaseMs ?? 30_000 });
-    this.#sockets = new RedisSockets(this.#connection, this.#lease, this.#graceMs);
+    this.#sockets = createRedisSockets(this.#connection, this.#lease, this.#graceMs);
     this.#lease.onRenew = () => {
       for (const { sessions } of this.#users.values()) for (const entry of sessions) this.#dirty.add(entry);
     };

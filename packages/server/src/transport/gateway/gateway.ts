@@ -12,7 +12,8 @@ import { CredentialRecheck } from './credential-recheck.ts';
 import { createDispatch } from './dispatch.ts';
 import { drain, sendGoaway } from './drain.ts';
 import { createFrameHandlers } from './frame-handlers.ts';
-import { KeepAlive } from './keep-alive.ts';
+import { createKeepAlive } from './keep-alive.ts';
+import type { KeepAlive } from './keep-alive.ts';
 import { createLogin } from './login.ts';
 import { Opening } from './opening.ts';
 import type { GatewayOptions } from './options.ts';
@@ -55,8 +56,8 @@ export class Gateway {
     this.#sessions = options.sessions;
     this.#log = createSocketLog({ ...options, clock });
     this.#receipts = options.receipts;
-    options.writer.onFlushed(() => tally.flushedFanouts(now()));
-    hub.onFanout((env) => tally.fanout(env, now()));
+    options.writer.onFlushed = () => tally.flushedFanouts(now());
+    hub.onFanout = (env) => tally.fanout(env, now());
     this.#delivery = new Delivery({
       db: options.db,
       receipt: (mark) => this.#receipts.add(mark),
@@ -71,7 +72,7 @@ export class Gateway {
       logger,
       analytics: services.analytics,
     });
-    this.#keepAlive = new KeepAlive(this.#sessions, clock);
+    this.#keepAlive = createKeepAlive(this.#sessions, clock);
     const login = createLogin({
       ...options,
       keepAlive: this.#keepAlive,
