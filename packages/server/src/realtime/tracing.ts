@@ -118,7 +118,6 @@ function outline(frame: unknown): { t: string } & Partial<TraceLine> {
 /** A trace that was requested on this node. */
 interface Trace {
   env: number;
-  user: number;
   take(lines: TraceLine[], dropped: number): void;
   end(reason: 'time' | 'lines' | 'shutdown'): void;
 }
@@ -163,7 +162,6 @@ export class Tracing implements Traces {
     const write = (line: TraceLine): void => void stream.push(`${JSON.stringify(line)}\n`);
     const trace: Trace = {
       env,
-      user,
       take: (lines, dropped) => {
         unread += dropped;
         for (const line of lines) {

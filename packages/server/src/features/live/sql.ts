@@ -122,12 +122,7 @@ export function listSessions(
   );
 }
 
-export async function openSession(
-  db: Queryable,
-  env: number,
-  user: number,
-  id: string,
-): Promise<{ node: string } | undefined> {
+export async function openSession(db: Queryable, env: number, user: number, id: string) {
   const [row] = await db.query<{ node: string }>(
     `SELECT node FROM socket_sessions WHERE env = $1 AND id = $2 AND usr = $3 AND closed_at IS NULL`,
     [env, id, user],

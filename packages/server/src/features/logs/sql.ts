@@ -135,12 +135,7 @@ export const activityByMinute = (db: Queryable, env: number, from: Date): Promis
     [env, from],
   );
 
-export async function activityBetween(
-  db: Queryable,
-  env: number,
-  from: Date,
-  to: Date,
-): Promise<{ messages: number; requests: number; errors: number }> {
+export async function activityBetween(db: Queryable, env: number, from: Date, to: Date) {
   const [row] = await db.query<{ messages: number; requests: number; errors: number }>(
     `SELECT coalesce(sum(messages), 0)::bigint AS messages, coalesce(sum(requests), 0)::bigint AS requests,
        coalesce(sum(errors + socket_errors), 0)::bigint AS errors
@@ -153,10 +148,7 @@ export async function activityBetween(
 /** Pending deliveries are counted up to this many. */
 const mostPending = 10_000;
 
-export async function webhookHealth(
-  db: Queryable,
-  env: number,
-): Promise<{ endpoints: number; disabled: number; failing: number; pending: number }> {
+export async function webhookHealth(db: Queryable, env: number) {
   const [row] = await db.query<{ endpoints: number; disabled: number; failing: number; pending: number }>(
     `SELECT count(*) AS endpoints, count(*) FILTER (WHERE w.status = 'disabled') AS disabled,
        count(*) FILTER (WHERE w.status = 'enabled' AND w.failing_since IS NOT NULL) AS failing,
@@ -173,10 +165,7 @@ export async function webhookHealth(
  * What exists already, for people who are just beginning. It is looked for around the first users, which is cheap
  * however many follow.
  */
-export async function beginnings(
-  db: Queryable,
-  env: number,
-): Promise<{ users: boolean; conversations: boolean; messages: boolean }> {
+export async function beginnings(db: Queryable, env: number) {
   const [row] = await db.query<{ users: boolean; conversations: boolean; messages: boolean }>(
     `SELECT count(*) > 0 AS users, count(c.no) > 0 AS conversations, count(*) FILTER (WHERE c.message_count > 0) > 0 AS messages
      FROM (SELECT no FROM users WHERE env = $1 ORDER BY id LIMIT 50) u

@@ -10,7 +10,6 @@ export interface ReadMark {
   seq: number;
 }
 export interface ReadMarked {
-  conv: number;
   lastReadSeq: number;
   unreadCount: number;
   mentionUnreadCount: number;
@@ -26,7 +25,7 @@ export async function readBatch(
   waitMs: number | null,
 ): Promise<ReadAnswer[]> {
   const rows = await db.query<ReadMarked & { ord: number; status: string }>(
-    `SELECT ord, status, conv, read_seq AS "lastReadSeq", unread AS "unreadCount", mentions AS "mentionUnreadCount", changed
+    `SELECT ord, status, read_seq AS "lastReadSeq", unread AS "unreadCount", mentions AS "mentionUnreadCount", changed
      FROM mark_read($1, $2, $3, $4, $5)`,
     [
       items.map((i) => i.env),
