@@ -19,7 +19,8 @@ import { noteReached } from './sql.ts';
 import type { CallServices } from './call-services.ts';
 import { iceServers } from './turn.ts';
 
-interface CallPart {
+/** A part of the service that needs the others. */
+export interface CallPart {
   start(services: Services): unknown;
   stop(): Promise<unknown>;
 }
