@@ -54,28 +54,17 @@ export interface SessionRow {
   closeCode: number | null;
 }
 
-const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
-
 /** Writes opened and closed sessions: all that is known of a session is one row. */
 export async function saveSessions(db: Queryable, rows: readonly SessionRow[]): Promise<void> {
   const sorted = [...rows].sort((a, b) => a.env - b.env || (a.id < b.id ? -1 : 1));
   await db.query(
     `INSERT INTO socket_sessions AS s (env, id, usr, node, address, sdk, opened_at, closed_at, close_code)
-     SELECT * FROM unnest($1::int[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[],
-       $8::timestamptz[], $9::int[])
+     SELECT env, id, "user", node, left(address, 64), sdk, to_timestamp("openedAt" / 1000), to_timestamp("closedAt" / 1000), "closeCode"
+     FROM json_to_recordset($1::json) AS r(env int, id text, "user" bigint, node text, address text, sdk text, "openedAt" float8,
+       "closedAt" float8, "closeCode" int)
      ON CONFLICT (env, id) DO UPDATE SET closed_at = excluded.closed_at, close_code = excluded.close_code
      WHERE excluded.closed_at IS NOT NULL`,
-    [
-      sorted.map((r) => r.env),
-      sorted.map((r) => r.id),
-      sorted.map((r) => r.user),
-      sorted.map((r) => r.node),
-      sorted.map((r) => r.address.slice(0, 64)),
-      sorted.map((r) => r.sdk),
-      sorted.map((r) => time(r.openedAt)),
-      sorted.map((r) => time(r.closedAt)),
-      sorted.map((r) => r.closeCode),
-    ],
+    [JSON.stringify(sorted)],
   );
 }
 
