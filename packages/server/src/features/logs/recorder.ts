@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
+import { CountsByKey } from '../../platform/flow/counts-by-key.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { activityNames } from './rows.ts';
@@ -59,7 +60,7 @@ export function createRecorder(options: {
   );
   let waiting: LogRow[] = [];
   /** How many rows of each environment wait. */
-  let waitingOf = new Map<number, number>();
+  let waitingOf = new CountsByKey<number>();
   let second = 0;
   /** How many rows of each environment were kept in this second. */
   const kept = new Map<number, { successes: number; failures: number }>();
@@ -109,9 +110,8 @@ export function createRecorder(options: {
   }
 
   function hasRoom(env: number): boolean {
-    const own = waitingOf.get(env) ?? 0;
-    if (waiting.length >= mostWaiting || own >= mostWaitingOfOne) return false;
-    waitingOf.set(env, own + 1);
+    if (waiting.length >= mostWaiting || waitingOf.of(env) >= mostWaitingOfOne) return false;
+    waitingOf.add(env, 1);
     return true;
   }
 
@@ -128,7 +128,7 @@ export function createRecorder(options: {
   function putBack(rows: LogRow[]): void {
     const later = waiting;
     waiting = [];
-    waitingOf = new Map();
+    waitingOf = new CountsByKey();
     for (const row of [...rows, ...later])
       if (hasRoom(row.env)) waiting.push(row);
       else dropped?.inc({ reason: 'room' });
@@ -148,7 +148,7 @@ export function createRecorder(options: {
   async function writeRows(): Promise<void> {
     while (waiting.length > 0) {
       const rows = waiting.splice(0, batch);
-      for (const { env } of rows) waitingOf.set(env, waitingOf.get(env)! - 1);
+      for (const { env } of rows) waitingOf.add(env, -1);
       try {
         await write(rows);
       } catch (error) {
@@ -156,7 +156,6 @@ export function createRecorder(options: {
         throw error;
       }
     }
-    waitingOf.clear();
   }
 
   async function writeCounts(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logging.ts';
+import { CountsByKey } from '../flow/counts-by-key.ts';
 import { createPeriodic } from '../flow/periodic.ts';
 import type { Periodic } from '../flow/periodic.ts';
 import type { RedisConnection } from '../redis.ts';
@@ -48,7 +49,7 @@ export class RedisPresence implements PresenceRegistry {
   readonly #logger: Logger;
   readonly #periodic: Periodic;
   readonly #users = new Map<string, LocalUser>();
-  readonly #counts = new Map<number, number>();
+  readonly #counts = new CountsByKey<number>();
   /** Sockets to be registered under the present lease, or to be removed. */
   readonly #dirty = new Set<Entry>();
   readonly #lease: RedisLease;
@@ -99,7 +100,7 @@ export class RedisPresence implements PresenceRegistry {
     };
     user.sessions.push(entry);
     user.unrecorded = false;
-    this.#count(ref.env, 1);
+    this.#counts.add(ref.env, 1);
     const registering = this.#sockets.register(entry, maxSockets, ceiling);
     entry.pending = registering.catch(() => undefined);
     try {
@@ -115,7 +116,7 @@ export class RedisPresence implements PresenceRegistry {
     } catch {
       // Redis is unreachable: what this node itself knows decides.
       const leaving = Math.max(0, user.sessions.length - maxSockets);
-      const connections = (this.#counts.get(ref.env) ?? 0) - leaving;
+      const connections = this.#counts.of(ref.env) - leaving;
       if (ceiling !== null && connections > ceiling) {
         this.#drop(key, session);
         this.#forget(entry);
@@ -205,7 +206,7 @@ export class RedisPresence implements PresenceRegistry {
       this.#sockets.mustBeReady();
       return await this.#connection.client.scard(openKey(env));
     } catch {
-      return this.#counts.get(env) ?? 0;
+      return this.#counts.of(env);
     }
   }
 
@@ -245,19 +246,13 @@ export class RedisPresence implements PresenceRegistry {
     const [entry] = user.sessions.splice(at, 1);
     entry!.closed = true;
     this.#dirty.delete(entry!);
-    this.#count(user.env, -1);
+    this.#counts.add(user.env, -1);
     return entry;
   }
 
   /** The socket may be registered in Redis and could not be removed; that is done later. */
   #forget(entry: Entry): void {
     if (entry.tried !== '') this.#dirty.add(entry);
-  }
-
-  #count(env: number, by: number): void {
-    const count = (this.#counts.get(env) ?? 0) + by;
-    if (count > 0) this.#counts.set(env, count);
-    else this.#counts.delete(env);
   }
 
   async #unlist(key: string): Promise<void> {
