@@ -38,7 +38,7 @@ export const createHappenings = (services: Needed): Happenings => ({
     (tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv ?? undefined),
     async (tx, { user }) => tx.afterCommit(() => services.signals.silenced(user)),
   ],
-  conversationDeleted: [(tx, conv) => endCallOf({ services }, tx, conv, 'ended_by_server')],
+  conversationDeleted: [(tx, conv) => endCallOf({ services }, tx, conv)],
   userCutOff: [(tx, { env, user }) => leaveCalls({ services }, tx, env, user)],
   userErased: [
     (tx, { env, user }) => dropUnusedOf(tx, env, user),

@@ -1,6 +1,6 @@
 import { createRecorder } from '../features/logs/recorder.ts';
 import { committedMessages } from '../features/messages/operations.ts';
-import { ConversationLog } from '../log/conversation-log.ts';
+import { createConversationLog } from '../log/conversation-log.ts';
 import type { LogEvent } from '../log/events.ts';
 import { createStoreClock } from '../log/store-clock.ts';
 import { createUnconfirmedCommits } from '../log/unconfirmed-commits.ts';
@@ -17,7 +17,7 @@ export function createLog(platform: Platform, { hub, restart }: Realtime) {
   };
   const messages = (some: readonly { env: number; id: string }[]) => committedMessages(db, some);
   const unconfirmed = createUnconfirmedCommits({ db, timers, logger, messages, publish });
-  const log = new ConversationLog({
+  const log = createConversationLog({
     db: logDb,
     publish,
     onBatch: (size, ms) => {

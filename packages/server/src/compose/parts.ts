@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import type { RoleName } from '../config.ts';
+import type { CallPart } from '../features/calls/service.ts';
 import { systemTimers } from '../platform/clock.ts';
 import { createMemoryKeeper } from '../platform/memory.ts';
 import { serveMetrics } from '../platform/metrics.ts';
@@ -56,6 +57,10 @@ export function listParts(
   const { config, db, logDb, peers, names, port } = platform;
   const { services, accounts, analytics, calls, media, push, reactions, reports, storage, webhooks } =
     features;
+  const ofCalls = (running: CallPart): Running => ({
+    start: () => running.start(services),
+    stop: () => running.stop(),
+  });
   return [
     { name: 'connections', stop: () => Promise.all([db.close(), logDb.close()]) },
     { name: 'peers', stop: () => peers.close() },
@@ -98,25 +103,11 @@ export function listParts(
       part('reports', reports, worker),
       part('events of reactions', reactions.telling, worker),
       part('sinks', storage, worker),
-      {
-        name: 'calls',
-        roles: worker,
-        start: () => calls.later.start(services),
-        stop: () => calls.later.stop(),
-      },
-      {
-        name: 'sockets of calls',
-        start: () => calls.sockets.start(services),
-        stop: () => calls.sockets.stop(),
-      },
+      part('calls', ofCalls(calls.later), worker),
+      part('sockets of calls', ofCalls(calls.sockets)),
     ],
-    {
-      // Stops before the workers, whose sweep could then no longer move its calls.
-      name: 'media of calls',
-      roles: ['media'],
-      start: () => calls.media.start(services),
-      stop: () => calls.media.stop(),
-    },
+    // Stops before the workers, whose sweep could then no longer move its calls.
+    part('media of calls', ofCalls(calls.media), ['media']),
     [part('outbox', features.outbox, worker), part('work signal', platform.work, worker)],
     { name: 'log', stop: () => Promise.all([log.idle(), reactions.idle()]) },
     { name: 'what was left for later', stop: () => accounts.idle() },

@@ -1,4 +1,3 @@
-import type { Batcher } from '../platform/flow/batcher.ts';
 import { systemTimers } from '../platform/clock.ts';
 import type { Timers } from '../platform/clock.ts';
 import type { Queryable } from '../platform/postgres/db.ts';
@@ -26,80 +25,55 @@ import type { ReadMark, ReadMarked } from './unread/sql/mark-read.ts';
 const limits = { maxBatch: 1_000, maxWaiting: 20_000 };
 const turns = { groupOf: (item: { env: number }) => item.env, maxWaiting: 5_000 };
 
-export class ConversationLog {
-  readonly #publish: (event: LogEvent) => void;
-  readonly #onCommit: () => void;
-  readonly #onUnconfirmed: (commits: readonly Unconfirmed[]) => void;
-  readonly #append: Batcher<NewMessage, Appended>;
-  readonly #read: Batcher<ReadMark, ReadMarked>;
+export type ConversationLog = ReturnType<typeof createConversationLog>;
 
-  constructor(options: {
-    /** A separate pool with `logConnections` connections, so that appends never wait for the other pool. */
-    db: Queryable;
-    publish: (event: LogEvent) => void;
-    onBatch?: (size: number, ms: number) => void;
-    /** Called after a commit that may have left rows in the outbox. */
-    onCommit?: () => void;
-    /** Called with messages of which it is unknown whether they were committed. */
-    onUnconfirmed?: (commits: readonly Unconfirmed[]) => void;
-    timers?: Timers;
-  }) {
-    const { db, onBatch, timers = systemTimers } = options;
-    this.#publish = options.publish;
-    this.#onCommit = options.onCommit ?? (() => undefined);
-    this.#onUnconfirmed = options.onUnconfirmed ?? (() => undefined);
-    this.#append = createLanedBatcher<NewMessage, Appended>({
-      ...limits,
-      turns,
-      timers,
-      wholeTurns: true,
-      commit: async (items, waitMs) => {
-        const start = timers.monotonic();
-        let noted = false;
-        const answers = await appendBatch(db, items, waitMs, () => (noted = true)).catch((error: unknown) => {
-          if (isUnanswered(error)) this.unconfirmed(items);
-          throw error;
-        });
-        onBatch?.(items.length, timers.monotonic() - start);
-        if (noted) this.#onCommit();
-        return answers;
-      },
-    });
-    this.#read = createLanedBatcher<ReadMark, ReadMarked>({
-      ...limits,
-      turns,
-      timers,
-      commit: (items, waitMs) => readBatch(db, items, waitMs),
-    });
-  }
-
-  /** Commits a message, or finds the one that this clientMsgId already made. */
-  append(message: NewMessage): Promise<Appended> {
-    return this.#append.add(message);
-  }
-
-  markRead(mark: ReadMark): Promise<ReadMarked> {
-    return this.#read.add(mark);
-  }
-
-  publish(event: LogEvent): void {
-    this.#publish(event);
-  }
-
-  /** Must be called after a commit elsewhere that may have left rows in the outbox. */
-  committed(): void {
-    this.#onCommit();
-  }
-
-  unconfirmed(commits: readonly Unconfirmed[]): void {
-    this.#onUnconfirmed(commits);
-  }
-
-  async idle(): Promise<void> {
-    await Promise.all([this.#append.idle(), this.#read.idle()]);
-  }
-
-  get waiting(): number {
-    return this.#append.waiting;
-  }
+export function createConversationLog(options: {
+  /** A separate pool with `logConnections` connections, so that appends never wait for the other pool. */
+  db: Queryable;
+  publish: (event: LogEvent) => void;
+  onBatch?: (size: number, ms: number) => void;
+  /** Called after a commit that may have left rows in the outbox. */
+  onCommit?: () => void;
+  /** Called with messages of which it is unknown whether they were committed. */
+  onUnconfirmed?: (commits: readonly Unconfirmed[]) => void;
+  timers?: Timers;
+}) {
+  const { db, publish, onBatch, timers = systemTimers } = options;
+  const { onCommit: committed = () => undefined, onUnconfirmed: unconfirmed = () => undefined } = options;
+  const appending = createLanedBatcher<NewMessage, Appended>({
+    ...limits,
+    turns,
+    timers,
+    wholeTurns: true,
+    commit: async (items, waitMs) => {
+      const start = timers.monotonic();
+      let noted = false;
+      const answers = await appendBatch(db, items, waitMs, () => (noted = true)).catch((error: unknown) => {
+        if (isUnanswered(error)) unconfirmed(items);
+        throw error;
+      });
+      onBatch?.(items.length, timers.monotonic() - start);
+      if (noted) committed();
+      return answers;
+    },
+  });
+  const reading = createLanedBatcher<ReadMark, ReadMarked>({
+    ...limits,
+    turns,
+    timers,
+    commit: (items, waitMs) => readBatch(db, items, waitMs),
+  });
+  return {
+    /** Commits a message, or finds the one that this clientMsgId already made. */
+    append: appending.add,
+    markRead: reading.add,
+    publish,
+    /** Must be called after a commit elsewhere that may have left rows in the outbox. */
+    committed,
+    unconfirmed,
+    idle: () => Promise.all([appending.idle(), reading.idle()]),
+    get waiting(): number {
+      return appending.waiting;
+    },
+  };
 }

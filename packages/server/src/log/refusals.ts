@@ -7,16 +7,8 @@ export const refusals = {
   not_member: () => new ApiError('not_member'),
   pair_blocked: () => new ApiError('blocked'),
   restricted: (ms?: number) => restricted('The user is silenced.', ms),
-  posting: () =>
-    new ApiError('restricted', {
-      message: 'Only moderators can write here.',
-      details: { rule: 'posting' },
-    }),
-  reacting: () =>
-    new ApiError('restricted', {
-      message: 'Nobody can react to messages here.',
-      details: { rule: 'reacting' },
-    }),
+  posting: () => ruledOut('posting', 'Only moderators can write here.'),
+  reacting: () => ruledOut('reacting', 'Nobody can react to messages here.'),
   slow: (ms?: number) =>
     new ApiError('rate_limited', {
       message: 'Slow mode is on: wait before the next message.',
@@ -30,6 +22,9 @@ export const refusals = {
       message: 'An attachment is not ready, is used already, or is not of this conversation and sender.',
     }),
 } as const;
+
+const ruledOut = (rule: string, message: string): ApiError =>
+  new ApiError('restricted', { message, details: { rule } });
 
 /** A refusal that may end: after `ms` milliseconds, if they are given and finite. */
 export function restricted(message: string, ms?: number): ApiError {

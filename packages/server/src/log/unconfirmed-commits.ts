@@ -18,10 +18,6 @@ const retryMs = 1_000;
 /** More than two batches; clients learn of any more by their next sync. */
 const maxHeld = 5_000;
 
-export interface UnconfirmedCommits {
-  add(commits: readonly Unconfirmed[]): void;
-}
-
 export function createUnconfirmedCommits(options: {
   db: Queryable;
   /** Those of the messages that are in the store, as events. */
@@ -29,7 +25,7 @@ export function createUnconfirmedCommits(options: {
   publish: (event: LogEvent) => void;
   timers: Timers;
   logger: Logger;
-}): UnconfirmedCommits {
+}) {
   const { db, timers, logger } = options;
   let held = 0;
 
@@ -63,7 +59,7 @@ export function createUnconfirmedCommits(options: {
   };
 
   return {
-    add(commits) {
+    add(commits: readonly Unconfirmed[]): void {
       const taken = commits.slice(0, maxHeld - held);
       if (taken.length === 0) return;
       held += taken.length;

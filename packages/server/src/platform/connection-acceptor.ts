@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server as Listener, Socket } from 'node:net';
 import type { Clock } from './clock.ts';
+import { CountsByKey } from './flow/counts-by-key.ts';
 import { CountsPerSecond } from './flow/counts-per-second.ts';
 import type { Logger } from './logging.ts';
 
@@ -47,7 +48,7 @@ export class ConnectionAcceptor {
   readonly #options: AcceptorOptions;
   /** The listeners beside the server, which is handed their connections. */
   readonly #listeners: Listener[] = [];
-  readonly #owners = new Map<string, number>();
+  readonly #owners = new CountsByKey<string>();
   readonly #refusals: CountsPerSecond;
   #open = 0;
   #dropped = 0;
@@ -103,7 +104,7 @@ export class ConnectionAcceptor {
 
   #isOver(owner: string | null): boolean {
     const { connections } = this.#options;
-    const own = owner === null ? 0 : (this.#owners.get(owner) ?? 0) + 1;
+    const own = owner === null ? 0 : this.#owners.of(owner) + 1;
     if (this.#open >= connections || own > connections * share) {
       this.#drop();
       return true;
@@ -113,10 +114,7 @@ export class ConnectionAcceptor {
 
   #count(owner: string | null, change: 1 | -1): void {
     this.#open += change;
-    if (owner === null) return;
-    const left = (this.#owners.get(owner) ?? 0) + change;
-    if (left > 0) this.#owners.set(owner, left);
-    else this.#owners.delete(owner);
+    if (owner !== null) this.#owners.add(owner, change);
   }
 
   #drop(): void {

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 
 export type { Logger };
 
+const hidden = ['authorization', 'token', 'secret', 'secretKey', 'password', 'text'];
 /** How many characters wait at most for the reader of the log. Lines beyond that are left out, and counted. */
 const mostWaiting = 8 * 2 ** 20;
 /** Milliseconds for them to be read when the process ends. */
@@ -21,20 +22,7 @@ export function createLogger(level: string): Logger {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       redact: {
-        paths: [
-          'authorization',
-          'token',
-          'secret',
-          'secretKey',
-          'password',
-          'text',
-          '*.authorization',
-          '*.token',
-          '*.secret',
-          '*.secretKey',
-          '*.password',
-          '*.text',
-        ],
+        paths: [...hidden, ...hidden.map((name) => `*.${name}`)],
         censor: '[hidden]',
       },
     },

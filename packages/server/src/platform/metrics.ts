@@ -2,19 +2,11 @@ import { createServer } from 'node:http';
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 
 /** Prometheus metrics on a port of their own, off by default. */
-export interface Metrics {
-  registry: Registry;
-  requestSeconds: Histogram<'operation' | 'status'>;
-  commitSize: Histogram;
-  commitSeconds: Histogram;
-  gauge(name: string, help: string, read: () => number | Promise<number>): void;
-  /** The name of a counter ends with `_total`, as Prometheus wants it. */
-  counter<L extends string>(name: `${string}_total`, help: string, labels: readonly L[]): Counter<L>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'parley_' });
   // Gauges with the ending of a counter; the same by type stay.
@@ -42,7 +34,7 @@ export function createMetrics(): Metrics {
       buckets: seconds,
       registers,
     }),
-    gauge: (name, help, read) => {
+    gauge: (name: string, help: string, read: () => number | Promise<number>): void => {
       new Gauge({
         name,
         help,
@@ -52,7 +44,9 @@ export function createMetrics(): Metrics {
         },
       });
     },
-    counter: (name, help, labelNames) => new Counter({ name, help, labelNames, registers }),
+    /** The name of a counter ends with `_total`, as Prometheus wants it. */
+    counter: <L extends string>(name: `${string}_total`, help: string, labelNames: readonly L[]) =>
+      new Counter({ name, help, labelNames, registers }),
   };
 }
 

@@ -3,33 +3,25 @@ import type { NodeBus, SocketChoice } from '../features/node-bus.ts';
 import type { LocalUser, Route } from './local-user.ts';
 import { textFrame } from './wire.ts';
 
-/** Frames outside the seq stream (typing, receipts, calls): they go to the sockets that are open, and are not repeated. */
-export class Ephemeral {
-  readonly #users: ReadonlyMap<number, LocalUser>;
-  readonly #routes: ReadonlyMap<string, Route>;
-  readonly #bus: NodeBus;
-
-  /** @param users and `routes` are the hub's. */
-  constructor(users: ReadonlyMap<number, LocalUser>, routes: ReadonlyMap<string, Route>, bus: NodeBus) {
-    this.#users = users;
-    this.#routes = routes;
-    this.#bus = bus;
-    bus.on('relay', ({ frame, except }, cid) => this.relayHere(cid, frame, except));
-    bus.on('toUser', ({ env, frame, where }, user) =>
-      this.#toUserHere(env, Number(user), textFrame(frame), where),
-    );
-  }
-
+/**
+ * Frames outside the seq stream (typing, receipts, calls): they go to the sockets that are open, and are not repeated.
+ * @param users and `routes` are the hub's.
+ */
+export function createEphemeral(
+  users: ReadonlyMap<number, LocalUser>,
+  routes: ReadonlyMap<string, Route>,
+  bus: NodeBus,
+) {
   /** Sends to the open sockets of these users, on all nodes. */
-  toUsers(env: number, users: readonly number[], text: string, where: SocketChoice = {}): void {
+  function toUsers(env: number, numbers: readonly number[], text: string, where: SocketChoice = {}): void {
     const frame = textFrame(text);
-    const each = [...new Set(users)];
-    for (const no of each) this.#toUserHere(env, no, frame, where);
-    this.#bus.publish('toUser', { env, frame: text, where }, ...each.map(channels.user));
+    const each = [...new Set(numbers)];
+    for (const no of each) toUserHere(env, no, frame, where);
+    bus.publish('toUser', { env, frame: text, where }, ...each.map(channels.user));
   }
 
-  #toUserHere(env: number, no: number, frame: Buffer, { only, except, confirm }: SocketChoice): void {
-    const user = this.#users.get(no);
+  function toUserHere(env: number, no: number, frame: Buffer, { only, except, confirm }: SocketChoice): void {
+    const user = users.get(no);
     if (user?.env !== env) return;
     for (const session of user.sessions)
       if (only === undefined ? except === undefined || session.id !== except : session.id === only) {
@@ -39,17 +31,21 @@ export class Ephemeral {
   }
 
   /** Sends to the open sockets of all members, on all nodes. */
-  relay(cid: string, frame: string, except: number | null): void {
-    this.relayHere(cid, frame, except);
-    this.#bus.publish('relay', { frame, except }, channels.conversation(cid));
+  function relay(cid: string, frame: string, except: number | null): void {
+    relayHere(cid, frame, except);
+    bus.publish('relay', { frame, except }, channels.conversation(cid));
   }
 
   /** Sends the frame on this node alone. */
-  relayHere(cid: string, text: string, except: number | null): void {
-    const route = this.#routes.get(cid);
+  function relayHere(cid: string, text: string, except: number | null): void {
+    const route = routes.get(cid);
     if (!route) return;
     const frame = textFrame(text);
     for (const user of route.users)
       if (user.no !== except) for (const session of user.sessions) session.send(frame);
   }
+
+  bus.on('relay', ({ frame, except }, cid) => relayHere(cid, frame, except));
+  bus.on('toUser', ({ env, frame, where }, user) => toUserHere(env, Number(user), textFrame(frame), where));
+  return { toUsers, relay, relayHere };
 }

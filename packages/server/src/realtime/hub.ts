@@ -3,11 +3,12 @@ import type { NodeBus } from '../features/node-bus.ts';
 import type { LogEvent } from '../log/events.ts';
 import type { Timers } from '../platform/clock.ts';
 import type { Logger } from '../platform/logging.ts';
-import { Ephemeral } from './ephemeral.ts';
+import { createEphemeral } from './ephemeral.ts';
 import { Recovery } from './recovery.ts';
+import type { RecoveryOptions } from './recovery.ts';
 import { Registry } from './registry.ts';
 import type { Membership } from './registry.ts';
-import { RouteOrder } from './route-order.ts';
+import { createRouteOrder } from './route-order.ts';
 import type { LiveSession, LocalUser } from './local-user.ts';
 
 /**
@@ -17,20 +18,21 @@ import type { LiveSession, LocalUser } from './local-user.ts';
  */
 export class Hub {
   readonly #registry: Registry;
-  readonly #order: RouteOrder;
   readonly #recovery: Recovery;
+  /** Takes an event that this node or another committed. */
+  readonly received: (event: LogEvent) => void;
   readonly #bus: NodeBus;
   /** For frames outside the seq stream. */
-  readonly ephemeral: Ephemeral;
-  readonly #onFanout: ((env: number) => void)[] = [];
+  readonly ephemeral: ReturnType<typeof createEphemeral>;
+  /** Called when a message that this node committed goes out to sockets here. */
+  onFanout: (env: number) => void = () => undefined;
 
   constructor(options: {
     bus: NodeBus;
     timers: Timers;
     logger: Logger;
     memberships: (env: number, user: number) => Promise<Membership[]>;
-    /** Events after a seq, for a user who joined while this node was not subscribed yet; null if there are too many. */
-    missed: (env: number, cid: string, after: number) => Promise<LogEvent[] | null>;
+    missed: RecoveryOptions['missed'];
     /**
      * Called when a user lost a membership, so that whom the user may watch, and who may watch the user, has changed.
      * The user may have no session here.
@@ -40,16 +42,16 @@ export class Hub {
     const { bus, timers, logger, missed, onLeave } = options;
     this.#bus = bus;
     const registry = (this.#registry = new Registry(bus, options.memberships));
-    const received = (event: LogEvent): void => this.#order.received(event);
+    const received = (event: LogEvent): void => this.received(event);
     const recovery = (this.#recovery = new Recovery({ registry, bus, timers, logger, missed, received }));
-    this.#order = new RouteOrder({
+    this.received = createRouteOrder({
       registry,
       recovery,
       timers,
       isAlone: () => bus.alone,
       onLeave: (user) => onLeave?.(user, registry.users.get(user)?.sessions ?? []),
     });
-    this.ephemeral = new Ephemeral(registry.users, registry.routes, bus);
+    this.ephemeral = createEphemeral(registry.users, registry.routes, bus);
     bus.on('event', received);
   }
 
@@ -58,11 +60,6 @@ export class Hub {
   }
   get routeCount(): number {
     return this.#registry.routes.size;
-  }
-
-  /** Calls the listener when a message that this node committed goes out to sockets here. */
-  onFanout(listener: (env: number) => void): void {
-    this.#onFanout.push(listener);
   }
 
   /** Returns the trace of a user who connects to this node, if somebody follows the user. */
@@ -81,17 +78,11 @@ export class Hub {
 
   /** Runs after a commit on this node: sends the event to the sockets here and to the other nodes. */
   publish(event: LogEvent): void {
-    if (event.e === 'message.new' && this.#registry.routes.has(event.cid))
-      for (const listener of this.#onFanout) listener(event.env);
+    if (event.e === 'message.new' && this.#registry.routes.has(event.cid)) this.onFanout(event.env);
     this.received(event);
     if (this.#bus.alone) return;
     const users = [...(event.join ?? []), ...(event.leave ?? [])].map(channels.user);
     this.#bus.publish('event', event, channels.conversation(event.cid), ...users);
-  }
-
-  /** Takes an event that this node or another committed. */
-  received(event: LogEvent): void {
-    this.#order.received(event);
   }
 
   /** Another node is gone, and may have committed something without telling the others. */

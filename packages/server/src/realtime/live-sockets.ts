@@ -45,16 +45,13 @@ export class LiveSockets implements Sockets {
   }
 
   onSessionClosed(listener: (closed: ClosedSession) => void): () => void {
-    // A new function for each call, so that registering a listener twice calls it twice.
-    const own = (closed: ClosedSession): void => listener(closed);
-    this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   onConfirmed(listener: (confirmed: Confirmation) => void): () => void {
-    const own = (confirmed: Confirmation): void => listener(confirmed);
-    this.#confirmed.add(own);
-    return () => void this.#confirmed.delete(own);
+    this.#confirmed.add(listener);
+    return () => void this.#confirmed.delete(listener);
   }
 
   /**

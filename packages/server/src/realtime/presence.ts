@@ -3,13 +3,13 @@ import type { PresenceItem } from '@parley/protocol';
 import { channels } from '../features/node-bus.ts';
 import type { NodeBus } from '../features/node-bus.ts';
 import * as sql from '../features/presence/sql.ts';
-import type { Sharing } from '../features/users/sharing.ts';
 import { setLastSeen } from '../features/users/sql.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logging.ts';
 import type { Db } from '../platform/postgres/db.ts';
 import type { Added, PresenceRegistry, UserRef } from '../platform/presence/port.ts';
 import { presenceFrame, Watching } from './watching.ts';
+import type { WatchingOptions } from './watching.ts';
 
 /** A user whose last socket closed, with the time by the wall clock, which people read, and by the monotonic clock. */
 interface Leaving extends UserRef {
@@ -17,11 +17,7 @@ interface Leaving extends UserRef {
   closedTick: number;
 }
 
-export interface PresenceOptions {
-  registry: PresenceRegistry;
-  bus: NodeBus;
-  db: Db;
-  sharing: Sharing;
+export interface PresenceOptions extends WatchingOptions {
   clock: Clock;
   logger: Logger;
 }

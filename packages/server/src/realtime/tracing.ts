@@ -15,15 +15,12 @@ import type { FrameTrace, LiveSession } from './local-user.ts';
  * one look at a field.
  */
 
-export interface TraceBounds {
-  /** How many traces run at once on this node, of one environment and in all. */
-  ofOne: number;
-  inAll: number;
-  /** How many lines a trace has, and how many one node sends per second. */
-  lines: number;
-  perSecond: number;
-}
-const traceBounds: TraceBounds = { ofOne: 5, inAll: 50, lines: 2_000, perSecond: 200 };
+/** How many traces run at once on this node, of one environment and in all. */
+const mostOfOne = 5;
+const mostInAll = 50;
+/** How many lines a trace has, and how many one node sends per second. */
+const mostLines = 2_000;
+const linesPerSecond = 200;
 
 const flushMs = 200;
 const renewMs = 5_000;
@@ -50,13 +47,11 @@ class UserTrace implements FrameTrace {
   readonly env: number;
   readonly #node: string;
   readonly #clock: Clock;
-  readonly #perSecond: number;
 
-  constructor(env: number, node: string, clock: Clock, perSecond: number) {
+  constructor(env: number, node: string, clock: Clock) {
     this.env = env;
     this.#node = node;
     this.#clock = clock;
-    this.#perSecond = perSecond;
   }
 
   sent(session: LiveSession, frame: Buffer): void {
@@ -85,7 +80,7 @@ class UserTrace implements FrameTrace {
         tap.sinceTick = tick;
         tap.noted = 0;
       }
-      if (++tap.noted > this.#perSecond) tap.dropped++;
+      if (++tap.noted > linesPerSecond) tap.dropped++;
       else
         tap.lines.push(
           (line ??= {
@@ -123,7 +118,6 @@ function outline(frame: unknown): { t: string } & Partial<TraceLine> {
 /** A trace that was requested on this node. */
 interface Trace {
   env: number;
-  user: number;
   take(lines: TraceLine[], dropped: number): void;
   end(reason: 'time' | 'lines' | 'shutdown'): void;
 }
@@ -135,29 +129,19 @@ export class Tracing implements Traces {
   readonly #clock: Clock;
   readonly #timers: Timers;
   readonly #ids: Ids;
-  readonly #bounds: TraceBounds;
   /** What is collected on this node, by user number. */
   readonly #users = new Map<number, UserTrace>();
   /** What was requested on this node, by trace id. */
   readonly #traces = new Map<string, Trace>();
   #stopFlushing: (() => void) | undefined;
 
-  constructor(options: {
-    bus: NodeBus;
-    hub: Hub;
-    node: string;
-    clock: Clock;
-    timers: Timers;
-    ids: Ids;
-    bounds?: TraceBounds;
-  }) {
+  constructor(options: { bus: NodeBus; hub: Hub; node: string; clock: Clock; timers: Timers; ids: Ids }) {
     this.#bus = options.bus;
     this.#hub = options.hub;
     this.#node = options.node;
     this.#clock = options.clock;
     this.#timers = options.timers;
     this.#ids = options.ids;
-    this.#bounds = options.bounds ?? traceBounds;
     this.#bus.on('trace', (asked) => this.#asked(asked));
     this.#bus.on('traced', ({ id, lines, dropped }) => this.#traces.get(id)?.take(lines, dropped));
     options.hub.traceOf = (env, user) => {
@@ -168,17 +152,16 @@ export class Tracing implements Traces {
 
   async open({ env, user, seconds, sessions }: Parameters<Traces['open']>[0]): Promise<Readable> {
     const own = [...this.#traces.values()].filter((trace) => trace.env === env).length;
-    if (own >= this.#bounds.ofOne || this.#traces.size >= this.#bounds.inAll)
+    if (own >= mostOfOne || this.#traces.size >= mostInAll)
       throw new ApiError('rate_limited', { message: 'Too many traces are open: end one first.' });
     const id = this.#ids.secret(16);
     const stream = new Readable({ read: () => undefined });
-    let left = this.#bounds.lines;
+    let left = mostLines;
     let unread = 0;
     const now = (): string => new Date(this.#clock.now()).toISOString();
     const write = (line: TraceLine): void => void stream.push(`${JSON.stringify(line)}\n`);
     const trace: Trace = {
       env,
-      user,
       take: (lines, dropped) => {
         unread += dropped;
         for (const line of lines) {
@@ -248,14 +231,9 @@ export class Tracing implements Traces {
       known.untilTick = tick + ms;
       return;
     }
-    const traced = found ?? new UserTrace(env, this.#node, this.#clock, this.#bounds.perSecond);
+    const traced = found ?? new UserTrace(env, this.#node, this.#clock);
     // Other nodes have their own bounds, but this node enforces its own on whatever they ask for.
-    if (
-      traced.env !== env ||
-      traced.taps.size >= this.#bounds.inAll ||
-      this.#users.size >= 20 * this.#bounds.inAll
-    )
-      return;
+    if (traced.env !== env || traced.taps.size >= mostInAll || this.#users.size >= 20 * mostInAll) return;
     traced.taps.set(id, { id, node, untilTick: tick + ms, lines: [], sinceTick: tick, noted: 0, dropped: 0 });
     this.#users.set(user, traced);
     const here = this.#hub.users.get(user);

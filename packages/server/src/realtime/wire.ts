@@ -1,3 +1,5 @@
+import type { ApiError } from '@parley/protocol';
+
 /** WebSocket frames as bytes: a text frame is encoded once and written to any number of sockets (RFC 6455, 5.2). */
 
 export function textFrame(payload: string): Buffer {
@@ -22,22 +24,18 @@ export const ackFrame = (re: string | number, d: unknown): Buffer =>
 
 export const errorFrame = (
   re: string | number | undefined,
-  error: {
+  {
+    code,
+    message,
+    retryAfterMs,
+    details,
+  }: Pick<ApiError, 'message' | 'retryAfterMs'> & {
     code: string;
-    message: string;
-    retryAfterMs: number | null;
     details?: Record<string, unknown> | undefined;
   },
 ): Buffer =>
   textFrame(
-    JSON.stringify({
-      t: 'error',
-      ...(re === undefined ? {} : { re }),
-      code: error.code,
-      message: error.message,
-      ...(error.retryAfterMs === null ? {} : { retryAfterMs: error.retryAfterMs }),
-      ...(error.details === undefined ? {} : { details: error.details }),
-    }),
+    JSON.stringify({ t: 'error', re, code, message, retryAfterMs: retryAfterMs ?? undefined, details }),
   );
 
 export const pushFrame = (t: string, d: unknown): Buffer =>

@@ -29,24 +29,14 @@ export function frameLimits(env: number, user: number, rate: RateClass): Check[]
   return own.length > 0 ? own : [{ key: { what: 'user', of: name }, limit: rateLimits.user }];
 }
 
+/** Each class is counted under its name; a request has no limit of its own. */
 function ownLimits(user: string, rate: RateClass): Check[] {
-  switch (rate) {
-    case 'send':
-      return [
-        { key: { what: 'send', of: user }, limit: rateLimits.send },
-        { key: { what: 'sendMinute', of: user }, limit: rateLimits.sendMinute },
-      ];
-    case 'upload':
-      return [{ key: { what: 'upload', of: user }, limit: rateLimits.upload }];
-    case 'reaction':
-      return [{ key: { what: 'reaction', of: user }, limit: rateLimits.reaction }];
-    case 'report':
-      return [{ key: { what: 'report', of: user }, limit: rateLimits.report }];
-    case 'join':
-      return [{ key: { what: 'join', of: user }, limit: rateLimits.join }];
-    case 'request':
-      return [];
-  }
+  if (rate === 'request') return [];
+  const check = (what: Exclude<RateClass, 'request'> | 'sendMinute'): Check => ({
+    key: { what, of: user },
+    limit: rateLimits[what],
+  });
+  return rate === 'send' ? [check('send'), check('sendMinute')] : [check(rate)];
 }
 
 /** Callers without a credential are counted by their address. */

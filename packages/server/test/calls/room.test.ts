@@ -48,7 +48,7 @@ const seat = (user: number) => ({ user, userId: `u${user}`, session: `s${user}`,
 const anew = { resume: false, tcp: false };
 const open = (room: Room, user: number) => room.open(seat(user), receiving, anew);
 const produceMic = (room: Room, user: number) =>
-  room.produce(user, `s${user}`, {
+  room.answer('call.produce', user, `s${user}`, {
     source: 'mic',
     kind: 'audio',
     paused: false,
@@ -118,7 +118,7 @@ it('a device that does not know a codec receives all the rest of the call', asyn
   };
   const produce = async (source: 'camera' | 'mic', kind: types.MediaKind, rtpParameters: RtpParameters) =>
     (
-      await room.produce(1, 's1', {
+      await room.answer('call.produce', 1, 's1', {
         source,
         kind,
         paused: false,
@@ -126,7 +126,7 @@ it('a device that does not know a codec receives all the rest of the call', asyn
       })
     ).producerId;
   const ids = [await produce('camera', 'video', h264), await produce('mic', 'audio', audio())];
-  const { consumers } = await room.consume(2, 's2', { producerIds: ids });
+  const { consumers } = await room.answer('call.consume', 2, 's2', { producerIds: ids });
   assert.deepEqual(
     consumers.map((c) => c.producerId),
     ids.slice(1),
@@ -152,15 +152,21 @@ it('bounds a participant: two transports, what each may carry, and how many sour
   );
   assert.equal(send!.maxIncomingBitrate, limits.callIncomingBitrate);
   assert.equal(recv!.maxOutgoingBitrate, limits.callOutgoingBitrate);
-  const { producerId } = await room.produce(1, 's1', {
+  const { producerId } = await room.answer('call.produce', 1, 's1', {
     source: 'mic',
     kind: 'audio',
     paused: false,
     rtpParameters: audio(),
   });
   for (let i = 0; i < 200; i++)
-    assert.equal((await room.consume(2, 's2', { producerIds: [producerId] })).consumers.length, 1);
-  await assert.rejects(room.consume(2, 's2', { producerIds: [producerId] }), /At most 200 sources/);
+    assert.equal(
+      (await room.answer('call.consume', 2, 's2', { producerIds: [producerId] })).consumers.length,
+      1,
+    );
+  await assert.rejects(
+    room.answer('call.consume', 2, 's2', { producerIds: [producerId] }),
+    /At most 200 sources/,
+  );
   room.close();
 });
 
@@ -173,7 +179,7 @@ it('docs/calls.md, bounds: of what is asked for at once no more is accepted than
   const { producers } = await open(room, 3);
   assert.equal(producers.length, 1, 'one microphone');
   const received = Array.from({ length: 220 }, () =>
-    room.consume(2, 's2', { producerIds: [producers[0]!.id] }),
+    room.answer('call.consume', 2, 's2', { producerIds: [producers[0]!.id] }),
   );
   assert.deepEqual(await outcomes(received), { accepted: 200, invalid_request: 20 });
 

@@ -1,6 +1,7 @@
 import { logConnections, logSettings } from '../../src/log/sql/append.ts';
 import type { NewMessage } from '../../src/log/sql/append.ts';
-import { ConversationLog } from '../../src/log/conversation-log.ts';
+import { createConversationLog } from '../../src/log/conversation-log.ts';
+import type { ConversationLog } from '../../src/log/conversation-log.ts';
 import { systemTimers } from '../../src/platform/clock.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import type { ConnectionSettings, Queryable, Tx } from '../../src/platform/postgres/db.ts';
@@ -25,7 +26,7 @@ export async function openLog(service: Service, settings: Record<string, string>
   });
   const timers = { ...systemTimers, monotonic: () => 0 };
   return {
-    log: new ConversationLog({ db, publish: () => undefined, timers }),
+    log: createConversationLog({ db, publish: () => undefined, timers }),
     close: () => db.close(),
   };
 }

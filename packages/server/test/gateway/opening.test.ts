@@ -10,8 +10,8 @@ import { createIds, pooledRandom, systemTimers } from '../../src/platform/clock.
 import { connectionsFor, descriptorLimit } from '../../src/platform/descriptors.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { memoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
-import { KeepAlive } from '../../src/transport/gateway/keep-alive.ts';
-import { Login } from '../../src/transport/gateway/login.ts';
+import { createKeepAlive } from '../../src/transport/gateway/keep-alive.ts';
+import { createLogin } from '../../src/transport/gateway/login.ts';
 import type { LoginOptions } from '../../src/transport/gateway/login.ts';
 import { Opening } from '../../src/transport/gateway/opening.ts';
 import type { Session } from '../../src/transport/gateway/session.ts';
@@ -62,7 +62,7 @@ async function door(t: TestContext, bounds = { perAddress: 3, inAll: 5 }, maxCon
   return {
     sessions,
     turnedAway,
-    keepAlive: new KeepAlive(sessions, clock),
+    keepAlive: createKeepAlive(sessions, clock),
     async open(address: string): Promise<WebSocket> {
       const ws = dial(address);
       await once(ws, 'open');
@@ -166,7 +166,7 @@ test('socket#login: wrong tokens count by address, and beyond the limit the clos
       heard: true,
       close: (code: number, reason: string) => void closes.push([code, reason]),
     }) as unknown as Session;
-  const login = new Login({
+  const login = createLogin({
     services: { plans },
     authenticator: { authenticate: () => Promise.reject(new ApiError('token_invalid')) },
     limiter: memoryRateLimiter(clock),
@@ -174,13 +174,13 @@ test('socket#login: wrong tokens count by address, and beyond the limit the clos
     log: { refused: () => undefined },
     logger,
   } as unknown as LoginOptions);
-  for (let i = 0; i < rateLimits.anonymous.burst; i++) await login.run(session('10.0.0.1'), 'guess');
+  for (let i = 0; i < rateLimits.anonymous.burst; i++) await login(session('10.0.0.1'), 'guess');
   assert.deepEqual(new Set(closes.map(([code]) => code)), new Set([4001]));
-  await login.run(session('10.0.0.1'), 'guess');
+  await login(session('10.0.0.1'), 'guess');
   const [code, reason] = closes.at(-1)!;
   assert.equal(code, 4008);
   assert.ok(JSON.parse(reason).retryAfterMs >= 1_000, reason);
-  await login.run(session('10.0.0.2'), 'guess');
+  await login(session('10.0.0.2'), 'guess');
   assert.equal(closes.at(-1)![0], 4001, 'another address');
 });
 

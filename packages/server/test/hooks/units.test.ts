@@ -62,7 +62,6 @@ describe('hooks#circuit', () => {
     now += circuitRules.openMs;
     assert.equal(circuit.ended(circuit.begin()!, 'unmade'), null);
     assert.equal(circuit.ended(circuit.begin()!, 'succeeded'), 'closed', 'the next one tries at once');
-    assert.ok(circuit.isClosed);
     for (let i = 0; i < 9; i++) assert.equal(make(circuit, 'failed'), null, 'it begins anew');
   });
 });

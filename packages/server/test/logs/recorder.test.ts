@@ -1,20 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createRecorder } from '../../src/features/logs/recorder.ts';
-import type { LogBounds } from '../../src/features/logs/recorder.ts';
 import type { LogRow } from '../../src/features/logs/rows.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 
 /** The request log is bounded: what it leaves out it still counts, and it survives a store that is away. */
-
-const bounds: LogBounds = {
-  successesPerSecond: 200,
-  failuresPerSecond: 500,
-  successesInAll: 500,
-  waiting: 2_000,
-  waitingOfOne: 1_200,
-};
 
 function start() {
   const clock = { at: 1_700_000_000_000, now: () => clock.at, monotonic: () => clock.at };
@@ -26,12 +17,8 @@ function start() {
   const db = {
     query: (text: string, values: unknown[][]) => {
       if (store.away) return Promise.reject(new Error('away'));
-      if (text.includes('INTO request_log')) {
-        // Rows that went well are written without the columns that say so.
-        const failed = text.includes('u.failed');
-        const envs = String(values[0]).slice(1, -1).split(',').map(Number);
-        store.rows.push(...envs.map((env) => ({ env, failed })));
-      }
+      if (text.includes('INTO request_log'))
+        store.rows.push(...(JSON.parse(String(values[0])) as { env: number; failed: boolean }[]));
       if (text.includes('INTO activity'))
         values[0]!.forEach((env, i) => {
           const sum = (store.requests.get(env as number) ?? 0) + (values[3]![i] as number);
@@ -40,7 +27,7 @@ function start() {
       return Promise.resolve([]);
     },
   } as unknown as Queryable;
-  const recorder = createRecorder({ db, clock, logger: createLogger('silent'), bounds });
+  const recorder = createRecorder({ db, clock, logger: createLogger('silent') });
   const add = (env: number, failed: boolean, times: number): void => {
     const row: LogRow = { env, at: clock.at, kind: 'request', failed, ms: 1, status: failed ? 400 : 200 };
     for (let i = 0; i < times; i++) recorder.add(row);
@@ -85,22 +72,26 @@ describe('the bounds of the request log', () => {
   it('while the store is away rows wait up to a bound, of one environment and of all, and counts are not lost', async () => {
     const { clock, store, recorder, add, kept } = start();
     store.away = true;
-    for (let i = 0; i < 10; i++) {
-      add(1, true, 400);
-      add(2, true, 150);
-      clock.at += 1_000;
-      await assert.rejects(recorder.flush());
-    }
+    const seconds = async (times: number, envs: readonly number[], failures: number): Promise<void> => {
+      for (let i = 0; i < times; i++) {
+        for (const env of envs) add(env, true, failures);
+        clock.at += 1_000;
+        await assert.rejects(recorder.flush());
+      }
+    };
+    await seconds(12, [1], 500);
+    await seconds(12, [2, 3, 4, 5], 400);
     store.away = false;
     await recorder.flush();
-    assert.equal(kept(1, true), 1_200);
-    assert.equal(kept(2, true), 800, 'the others have what is left');
-    assert.deepEqual(
-      [...store.requests],
-      [
-        [1, 4_000],
-        [2, 1_500],
-      ],
-    );
+    assert.equal(kept(1, true), 5_000);
+    const others = [2, 3, 4, 5].reduce((sum, env) => sum + kept(env, true), 0);
+    assert.equal(others, 15_000, 'the others have what is left');
+    assert.deepEqual([...store.requests].sort(), [
+      [1, 6_000],
+      [2, 4_800],
+      [3, 4_800],
+      [4, 4_800],
+      [5, 4_800],
+    ]);
   });
 });

@@ -1,4 +1,4 @@
-import type { CallEndReason, CallKind, CallStatus } from '@parley/protocol';
+import type { Call, CallEndReason } from '@parley/protocol';
 import { isIn, moved } from './participant-state.ts';
 import type { Participant, ParticipantMove } from './participant-state.ts';
 
@@ -17,15 +17,10 @@ import type { Participant, ParticipantMove } from './participant-state.ts';
  * never changes.
  */
 
-export interface CallState {
-  status: CallStatus;
-  kind: CallKind;
+export interface CallState extends Pick<Call, 'status' | 'kind' | 'answeredAt' | 'endedAt' | 'endReason'> {
   /** True for a call of a direct conversation, which ends when only one person is left. */
   direct: boolean;
   createdBy: number;
-  answeredAt: string | null;
-  endedAt: string | null;
-  endReason: CallEndReason | null;
   participants: readonly Participant[];
 }
 

@@ -1,14 +1,11 @@
 import { limits } from '@parley/protocol';
 import { createBatcher } from '../../platform/flow/batcher.ts';
-import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
-import type { Periodic } from '../../platform/flow/periodic.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import type { ClosedSession } from '../context.ts';
-import { callQueue } from './jobs.ts';
-import type { CallJob } from './jobs.ts';
+import { later } from './jobs.ts';
 import { connectedParticipants, markDisconnected } from './sql/participants.ts';
 
 /**
@@ -21,26 +18,17 @@ import { connectedParticipants, markDisconnected } from './sql/participants.ts';
 
 const lookMs = 30_000;
 
-export interface DisconnectWatch extends Periodic {
-  closed(session: ClosedSession): void;
-}
-
 export function createDisconnectWatch(options: {
   db: Db;
   presence: Pick<PresenceRegistry, 'connected'>;
   logger: Logger;
-}): DisconnectWatch {
+}) {
   const { db, presence, logger } = options;
 
   async function note(closed: readonly ClosedSession[]): Promise<void> {
     await db.tx(async (tx) => {
       for (const { env, call, usr, session, at } of await markDisconnected(tx, closed))
-        await enqueue(
-          tx,
-          callQueue,
-          [{ key: env, ref: call, data: { kind: 'gone', user: usr, session, at } satisfies CallJob }],
-          new Date(Date.parse(at) + limits.callGoneMs),
-        );
+        await later(tx, { env, no: call }, { kind: 'gone', user: usr, session, at }, at, limits.callGoneMs);
     });
   }
 
@@ -63,6 +51,6 @@ export function createDisconnectWatch(options: {
   return {
     ...look,
     // What cannot be stored now is found by looking.
-    closed: (session) => void add(session).catch(() => undefined),
+    closed: (session: ClosedSession): void => void add(session).catch(() => undefined),
   };
 }

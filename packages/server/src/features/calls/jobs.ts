@@ -1,20 +1,20 @@
 import { createWorker } from '../../platform/jobs/worker.ts';
 import type { Worker } from '../../platform/jobs/worker.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import type { Logger } from '../../platform/logging.ts';
-import type { Db } from '../../platform/postgres/db.ts';
+import type { Db, Tx } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
-import { notify, pushedCall } from '../push/notify.ts';
 import { rungOut, withMove } from './call-state.ts';
-import { change } from './moves.ts';
+import { change, push } from './moves.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
 
 /** What happens to a call later, as durable jobs, which survive a restart of everything. */
 
-export const callQueue = { name: 'calls', width: 20 };
+const callQueue = { name: 'calls', width: 20 };
 
-export type CallJob =
+type CallJob =
   /** The call has rung for 45 s. */
   | { kind: 'ring' }
   /** The call has rung for some seconds: participants of whom no socket confirmed it get a push. */
@@ -26,6 +26,15 @@ export type CallJob =
 export const unheardMs = 4_000;
 
 const leaseMs = 15_000;
+
+/** Queues a job for `ms` milliseconds after `at`. */
+export const later = (
+  tx: Tx,
+  { env, no }: { env: number; no: number },
+  data: CallJob,
+  at: string,
+  ms: number,
+): Promise<void> => enqueue(tx, callQueue, [{ key: env, ref: no, data }], new Date(Date.parse(at) + ms));
 
 export function createCallWorker(options: { db: Db; services: Services; logger: Logger }): Worker {
   const { db, services, logger } = options;
@@ -43,10 +52,7 @@ export function createCallWorker(options: { db: Db; services: Services; logger: 
       const { call, at } = locked;
       if (what.kind === 'unheard') {
         const users = await sql.takeUnheard(tx, call);
-        const pushed = pushedCall(call.no, 'incoming', services.clock.now() - unheardMs);
-        if ((await notify(tx, [{ env: call.env, users, pushed }])) > 0)
-          tx.afterCommit(() => services.calls.pushQueued());
-        return;
+        return push(services, tx, call, users, 'incoming', services.clock.now() - unheardMs);
       }
       if (what.kind === 'ring') {
         const missed = call.participants.filter((p) => p.state === 'ringing');

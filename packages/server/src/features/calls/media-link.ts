@@ -8,21 +8,15 @@ import type { MediaAnswer, MediaRequest, MediaValue } from '../media-request.ts'
  * answer over the bus. A question without an answer is `calls_unavailable`.
  */
 
-export type MediaHandler = (request: MediaRequest) => Promise<MediaValue>;
+type MediaHandler = (request: MediaRequest) => Promise<MediaValue>;
 
-export interface MediaLink {
-  ask(node: string, request: MediaRequest): Promise<MediaValue>;
-  /** From now on this process is a media node; null ends that. */
-  serve(handler: MediaHandler | null): void;
-  start(): Promise<void>;
-  stop(): void;
-}
+export type MediaLink = ReturnType<typeof createMediaLink>;
 
 const timeoutMs = 8_000;
 /** How many questions may wait for an answer. */
 const mostWaiting = 10_000;
 
-export function createMediaLink({ bus, node }: { bus: NodeBus; node: string }): MediaLink {
+export function createMediaLink({ bus, node }: { bus: NodeBus; node: string }) {
   let handler: MediaHandler | null = null;
   const own = [channels.mediaNode(node), channels.mediaAnswers(node)];
   let last = 0;
@@ -66,14 +60,15 @@ export function createMediaLink({ bus, node }: { bus: NodeBus; node: string }): 
   }
 
   return {
-    ask: async (to, request) => {
+    ask: async (to: string, request: MediaRequest): Promise<MediaValue> => {
       if (to !== node && bus.alone) throw gone();
       const result = await (to === node ? answer(request) : overBus(to, request));
       if ('value' in result) return result.value;
       const { code, message, retryAfterMs } = result.error;
       throw new ApiError(code, { message, ...(retryAfterMs === null ? {} : { retryAfterMs }) });
     },
-    serve: (next) => {
+    /** From now on this process is a media node; null ends that. */
+    serve: (next: MediaHandler | null): void => {
       handler = next;
     },
     start: () => bus.subscribe(own),

@@ -42,20 +42,15 @@ const testMs = 60_000;
 /** A test of a connection is a call without a row; its number is negative. */
 const isTest = (call: number): boolean => call < 0;
 
+const mediaEnded = (): ApiError =>
+  new ApiError('not_found', { message: 'The media connection has ended: open it again with call.open.' });
+
 interface Hosted {
   env: number;
   call: number;
   callId: string;
   room: Room;
   since: number;
-}
-
-export interface MediaNode {
-  /** The status in words, for /readyz: what the others know of this node. */
-  readonly status: string;
-  start(services: Services): void;
-  /** Takes no further calls, and moves its calls to other nodes if possible. */
-  stop(): Promise<void>;
 }
 
 export function createMediaNode(options: {
@@ -68,7 +63,7 @@ export function createMediaNode(options: {
   metrics: Metrics;
   /** Moves the calls of this node to others; returns how many stay. */
   evacuate: () => Promise<number>;
-}): MediaNode {
+}) {
   const { config, node, db, link, clock, logger } = options;
   const hosted = new Map<number, Hosted>();
   const stopping = new AbortController();
@@ -194,33 +189,9 @@ export function createMediaNode(options: {
       if (one) forget(call, one.room);
       return null;
     }
-    if (!one || one.room.closed)
-      throw new ApiError('not_found', {
-        message: 'The media connection has ended: open it again with call.open.',
-      });
-    const { room } = one;
-    const { session } = request.d;
-    switch (request.method) {
-      case 'call.connect':
-        return room.connect(user, session, request.d);
-      case 'call.restart':
-        return room.restart(user, session, request.d);
-      case 'call.produce':
-        return room.produce(user, session, request.d);
-      case 'call.pause':
-        return room.pause(user, session, request.d);
-      case 'call.close':
-        return room.stop(user, session, request.d);
-      case 'call.consume':
-        return room.consume(user, session, request.d);
-      case 'call.layers':
-        return room.layers(user, session, request.d);
-      case 'call.stats':
-        return room.stats(user, session);
-      default:
-        // A frame of a later version.
-        throw new ApiError('invalid_frame');
-    }
+    if (!one || one.room.closed) throw mediaEnded();
+    // The compiler does not see that the frame's type and data still belong together.
+    return one.room.answer(request.method, user, request.d.session, request.d as never);
   }
 
   async function prepare(): Promise<void> {
@@ -279,10 +250,11 @@ export function createMediaNode(options: {
 
   let preparing: Promise<void> | undefined;
   return {
-    get status() {
+    /** The status in words, for /readyz: what the others know of this node. */
+    get status(): string {
       return announced;
     },
-    start: (given) => {
+    start: (given: Services): void => {
       services = given;
       link.serve(async (request) => {
         try {
@@ -290,16 +262,15 @@ export function createMediaNode(options: {
         } catch (error) {
           // The media closed while it was being asked for, as when two participants leave at once.
           if ((error as Error).name !== 'InvalidStateError') throw error;
-          throw new ApiError('not_found', {
-            message: 'The media connection has ended: open it again with call.open.',
-          });
+          throw mediaEnded();
         }
       });
       lease.start();
       review.start();
       preparing = prepare();
     },
-    stop: async () => {
+    /** Takes no further calls, and moves its calls to other nodes if possible. */
+    stop: async (): Promise<void> => {
       state = 'draining';
       lease.wake();
       stopping.abort();

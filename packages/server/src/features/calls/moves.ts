@@ -1,4 +1,4 @@
-import type { CallEndReason, EndedHere } from '@parley/protocol';
+import type { EndedHere } from '@parley/protocol';
 import { tellOfCall } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
@@ -23,6 +23,19 @@ export interface HereEnded {
   except?: string;
 }
 
+/** Pushes a call to users, as of the given moment in milliseconds. */
+export async function push(
+  { calls }: Pick<Services, 'calls'>,
+  tx: Tx,
+  { env, no }: { env: number; no: number },
+  users: readonly number[],
+  type: 'incoming' | 'missed',
+  from: number,
+): Promise<void> {
+  if ((await notify(tx, [{ env, users, pushed: pushedCall(no, type, from) }])) > 0)
+    tx.afterCommit(() => calls.pushQueued());
+}
+
 export async function change(
   ctx: CallContext,
   tx: Tx,
@@ -37,9 +50,8 @@ export async function change(
   const missed = after.participants.filter(
     (p) => p.pushed && p.state === 'missed' && was.get(p.usr)?.state === 'ringing',
   );
-  const pushed = pushedCall(after.no, 'missed', clock.now());
-  if ((await notify(tx, [{ env: after.env, users: missed.map((p) => p.usr), pushed }])) > 0)
-    tx.afterCommit(() => calls.pushQueued());
+  const users = missed.map((p) => p.usr);
+  await push(ctx.services, tx, after, users, 'missed', clock.now());
   const over = after.status === 'ended';
   const view = sql.viewCall(after);
   if (over) await tellOfCall(log, tx, after, 'call.ended', view);
@@ -60,16 +72,15 @@ export async function change(
   return after;
 }
 
-/** Ends the live call of a conversation, if there is one. The conversation must be locked. */
+/** Ends the live call of a conversation, if there is one. The conversation, which is deleted, must be locked. */
 export async function endCallOf(
   ctx: CallContext,
   tx: Tx,
-  conv: { env: number; conv: number },
-  reason: CallEndReason,
+  { env, conv }: { env: number; conv: number },
 ): Promise<void> {
-  const no = await sql.liveCallOf(tx, conv.env, conv.conv);
-  const locked = no === null ? undefined : await sql.lockCall(tx, conv.env, no);
-  if (locked) await change(ctx, tx, locked.call, ended(locked.call, reason, locked.at));
+  const no = await sql.liveCallOf(tx, env, conv);
+  const locked = no === null ? undefined : await sql.lockCall(tx, env, no);
+  if (locked) await change(ctx, tx, locked.call, ended(locked.call, 'ended_by_server', locked.at));
 }
 
 /**

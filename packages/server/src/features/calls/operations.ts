@@ -2,7 +2,6 @@ import { ApiError, limits } from '@parley/protocol';
 import type { Call, Input, Output, RtpCapabilities } from '@parley/protocol';
 import { notFound } from '../../platform/api-errors.ts';
 import { tellOfCall } from '../../log/record.ts';
-import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
 import { actingUser } from '../callers.ts';
@@ -14,12 +13,10 @@ import { requirePosting } from '../conversations/rules.ts';
 import { roleOf } from '../conversations/sql/members.ts';
 import { listMembers } from '../conversations/sql.ts';
 import { decodeCursor, encodeCursor, isInteger, pageLimit, shown } from '../pages.ts';
-import { notify, pushedCall } from '../push/notify.ts';
 import { findUser } from '../users/sql.ts';
 import { ended, settled, withMove, withNewcomer } from './call-state.ts';
-import { callQueue, unheardMs } from './jobs.ts';
-import type { CallJob } from './jobs.ts';
-import { change } from './moves.ts';
+import { later, unheardMs } from './jobs.ts';
+import { change, push } from './moves.ts';
 import type { HereEnded } from './moves.ts';
 import { callsUnavailable, chooseNode, findNode, place } from './sql/media-nodes.ts';
 import { invited, isIn } from './participant-state.ts';
@@ -67,20 +64,10 @@ export async function start(ctx: Context, input: Input<'calls.start'>): Promise<
 
     const at = held.lockedAt;
     const others = members.filter((m) => m.no !== caller.no);
-    const busy = await sql.usersInCalls(
-      tx,
-      env,
-      others.map((m) => m.no),
-    );
+    const numbers = others.map((m) => m.no);
+    const busy = await sql.usersInCalls(tx, env, numbers);
     // A call does not ring at those who block the caller; they may join. A server's call rings everywhere.
-    const blockers = ctx.caller.user
-      ? await blockersOf(
-          tx,
-          env,
-          caller.no,
-          others.map((m) => m.no),
-        )
-      : new Set<number>();
+    const blockers = ctx.caller.user ? await blockersOf(tx, env, caller.no, numbers) : new Set<number>();
     const stateOf = (user: number) => (blockers.has(user) ? 'missed' : busy.has(user) ? 'busy' : 'ringing');
     const participants = [
       invited({ usr: caller.no, userId: caller.id }, 'joining', at),
@@ -151,23 +138,10 @@ async function begin(ctx: Context, tx: Tx, call: CallRow): Promise<void> {
     return;
   }
   const ringing = call.participants.filter((p) => p.state === 'ringing');
-  const pushed = pushedCall(call.no, 'incoming', services.clock.now());
   const users = ringing.filter((p) => p.pushed).map((p) => p.usr);
-  if ((await notify(tx, [{ env: call.env, users, pushed }])) > 0)
-    tx.afterCommit(() => services.calls.pushQueued());
-  if (users.length < ringing.length)
-    await enqueue(
-      tx,
-      callQueue,
-      [{ key: call.env, ref: call.no, data: { kind: 'unheard' } satisfies CallJob }],
-      new Date(Date.parse(call.createdAt) + unheardMs),
-    );
-  await enqueue(
-    tx,
-    callQueue,
-    [{ key: call.env, ref: call.no, data: { kind: 'ring' } satisfies CallJob }],
-    new Date(Date.parse(call.createdAt) + limits.ringTimeoutMs),
-  );
+  await push(services, tx, call, users, 'incoming', services.clock.now());
+  if (users.length < ringing.length) await later(tx, call, { kind: 'unheard' }, call.createdAt, unheardMs);
+  await later(tx, call, { kind: 'ring' }, call.createdAt, limits.ringTimeoutMs);
   tx.afterCommit(() => {
     services.sockets.toUsers(
       call.env,

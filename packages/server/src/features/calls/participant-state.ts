@@ -1,4 +1,4 @@
-import type { CallParticipantState } from '@parley/protocol';
+import type { CallParticipant, CallParticipantState } from '@parley/protocol';
 
 /**
  * The states of one participant of a call. No I/O; the time is passed in.
@@ -17,15 +17,9 @@ import type { CallParticipantState } from '@parley/protocol';
 
 export type ParticipantMove = 'join' | 'connect' | 'leave' | 'decline' | 'miss';
 
-export interface Participant {
-  /** The user's number and id. */
+export interface Participant extends CallParticipant {
+  /** The user's number. */
   usr: number;
-  userId: string;
-  state: CallParticipantState;
-  invitedAt: string;
-  /** When media connected for the first time. */
-  joinedAt: string | null;
-  leftAt: string | null;
   /** Since when media has been connected; null if it is not. */
   stayFrom: string | null;
   /** How many seconds it was connected before that. */

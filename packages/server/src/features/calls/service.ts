@@ -19,21 +19,10 @@ import { noteReached } from './sql.ts';
 import type { CallServices } from './call-services.ts';
 import { iceServers } from './turn.ts';
 
-export interface CallService {
-  services: CallServices;
-  /** What the media node of this process is doing; null if it is none. */
-  mediaStatus(): string | null;
-  /** Follows sockets that close and answers of media nodes; runs in every process, once the store is ready. */
-  sockets: CallPart;
-  /** Runs what is due later, in processes with the role worker. */
-  later: CallPart;
-  /** Carries media, in processes with the role media. */
-  media: CallPart;
-}
-
-interface CallPart {
+/** A part of the service that needs the others. */
+export interface CallPart {
   start(services: Services): unknown;
-  stop(): Promise<void>;
+  stop(): Promise<unknown>;
 }
 
 export function createCallService(options: {
@@ -46,7 +35,7 @@ export function createCallService(options: {
   presence: PresenceRegistry;
   work: WorkSignal;
   metrics: Metrics;
-}): CallService {
+}) {
   const { config, db, bus, node, clock, logger, presence, work, metrics } = options;
   const link = createMediaLink({ bus, node });
   const mediaNode = createMediaNode({
@@ -72,54 +61,58 @@ export function createCallService(options: {
       return confirmed.map(() => undefined);
     },
   });
-  let later: { stop(): Promise<void> }[] = [];
+  let parts: { start(): unknown; stop(): Promise<void> }[] = [];
   /** If the message does not arrive, the node finds out by itself. */
   const tell = (to: string, request: MediaRequest): void => {
     link.ask(to, request).catch(() => undefined);
   };
+  const services: CallServices = {
+    connected: (refs) => presence.connected(refs),
+    started: (kind) => started.inc({ kind }),
+    ended: (reason) => ended.inc({ reason }),
+    pushQueued: () => work.raise(sendQueue.name),
+    iceServers: (user, callId) => iceServers(config.turn, { user, callId }, clock.now()),
+    ask: link.ask,
+    media: {
+      close: (to, call) => tell(to, { method: 'close', env: 0, call, user: 0 }),
+      drop: (to, seat) => tell(to, { method: 'drop', ...seat }),
+      mute: async (to, seat, source) =>
+        (await link.ask(to, { method: 'mute', ...seat, d: { source } })) === true,
+    },
+  };
+  /** Follows sockets that close and answers of media nodes; runs in every process, once the store is ready. */
+  const sockets: CallPart = {
+    start: async (given) => {
+      running = given;
+      stopSockets = [
+        given.sockets.onSessionClosed((session) => disconnects.closed(session)),
+        // If it cannot be noted, the call is pushed although it rings.
+        given.sockets.onConfirmed((confirmed) => void reached(confirmed).catch(() => undefined)),
+      ];
+      await link.start();
+    },
+    stop: () => {
+      for (const stop of stopSockets) stop();
+      link.stop();
+      return Promise.resolve();
+    },
+  };
+  /** Runs what is due later, in processes with the role worker. */
+  const later: CallPart = {
+    start: (given) => {
+      const needed = { db, services: given, logger };
+      parts = [createCallWorker(needed), disconnects, createMediaFailover(needed)];
+      for (const part of parts) part.start();
+    },
+    stop: () => Promise.all(parts.map((part) => part.stop())),
+  };
   return {
-    services: {
-      connected: (refs) => presence.connected(refs),
-      started: (kind) => started.inc({ kind }),
-      ended: (reason) => ended.inc({ reason }),
-      pushQueued: () => work.raise(sendQueue.name),
-      iceServers: (user, callId) => iceServers(config.turn, { user, callId }, clock.now()),
-      ask: link.ask,
-      media: {
-        close: (to, call) => tell(to, { method: 'close', env: 0, call, user: 0 }),
-        drop: (to, seat) => tell(to, { method: 'drop', ...seat }),
-        mute: async (to, seat, source) =>
-          (await link.ask(to, { method: 'mute', ...seat, d: { source } })) === true,
-      },
-    },
+    services,
+    /** What the media node of this process is doing; null if it is none. */
     mediaStatus: () => (config.roles.has('media') ? mediaNode.status : null),
-    sockets: {
-      start: async (services) => {
-        running = services;
-        stopSockets = [
-          services.sockets.onSessionClosed((session) => disconnects.closed(session)),
-          // If it cannot be noted, the call is pushed although it rings.
-          services.sockets.onConfirmed((confirmed) => void reached(confirmed).catch(() => undefined)),
-        ];
-        await link.start();
-      },
-      stop: () => {
-        for (const stop of stopSockets) stop();
-        link.stop();
-        return Promise.resolve();
-      },
-    },
-    later: {
-      start: (services) => {
-        const given = { db, services, logger };
-        const parts = [createCallWorker(given), disconnects, createMediaFailover(given)];
-        for (const part of parts) part.start();
-        later = parts;
-      },
-      stop: async () => {
-        await Promise.all(later.map((part) => part.stop()));
-      },
-    },
+    sockets,
+    later,
+    /** Carries media, in processes with the role media. */
     media: mediaNode,
   };
 }

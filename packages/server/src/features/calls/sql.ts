@@ -1,4 +1,4 @@
-import type { Call, CallEndReason, CallKind, CallStatus } from '@parley/protocol';
+import type { Call } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { conversationOf } from '../sql/lookups.ts';
 import { parseMetadata } from '../metadata.ts';
@@ -14,10 +14,7 @@ export interface CallRow extends CallState {
   id: string;
   conv: number;
   cid: string;
-  kind: CallKind;
-  status: CallStatus;
   createdById: string;
-  endReason: CallEndReason | null;
   metadata: string | null;
   createdAt: string;
   node: string | null;

@@ -13,28 +13,9 @@ import type { Membership, MessageFacts, Move, PushFacts, SocketFacts, WebhookFac
 
 type Verdict = DeliveryDiagnosis['verdict'];
 
-interface Facts {
-  message: MessageFacts;
-  user: { no: number; id: string; deactivatedAt: string | null };
-  member: Membership | undefined;
-  moves: Move[];
-  /** The user's sockets that were open when the message was committed. */
-  sockets: SocketFacts[];
-  /** The first socket that the user opened afterwards. */
-  later: SocketFacts | undefined;
-  attempts: PushFacts[];
-  means: { mode: string; devices: number; reachable: number };
-  deliveries: WebhookFacts[];
-  /** Membership events before this moment are no longer stored. */
-  membersSince: string;
-  /** As it is now; null if the user is not a member. */
-  level: Level | null;
-}
+type Facts = Awaited<ReturnType<typeof factsOf>>;
 
-export async function delivery(
-  ctx: Context,
-  input: Input<'diagnostics.delivery'>,
-): Promise<DeliveryDiagnosis> {
+async function factsOf(ctx: Context, input: Input<'diagnostics.delivery'>) {
   const { db, env, services } = ctx;
   const [message, row] = await Promise.all([
     sql.messageFacts(db, env.no, input.messageId),
@@ -53,36 +34,45 @@ export async function delivery(
   ]);
   const now = services.clock.now();
   const ago = (ms: number): string => new Date(now - ms).toISOString();
-  const kept = {
-    membersSince: ago(await services.storage.retention.msOf(env.no)),
-    sessionsSince: ago(limits.requestLogDays * dayMs),
-    pushSince: ago(limits.requestLogDays * dayMs),
-    webhooksSince: ago(limits.webhookReplayHours * 3_600_000),
-  };
-  const user = { no: row.no, id: row.id, deactivatedAt: row.deactivated_at };
-  const level = member ? levelOf(member, defaultLevelOf(member, env.settings.defaultLevel), now) : null;
-  const facts: Facts = {
+  return {
     message,
-    user,
+    user: { no: row.no, id: row.id, deactivatedAt: row.deactivated_at },
     member,
     moves,
+    /** The user's sockets that were open when the message was committed. */
     sockets,
+    /** The first socket that the user opened afterwards. */
     later,
     attempts,
     means,
     deliveries,
-    membersSince: kept.membersSince,
-    level,
+    /** As it is now; null if the user is not a member. */
+    level: member ? levelOf(member, defaultLevelOf(member, env.settings.defaultLevel), now) : null,
+    /** What is older is no longer stored. */
+    kept: {
+      membersSince: ago(await services.storage.retention.msOf(env.no)),
+      sessionsSince: ago(limits.requestLogDays * dayMs),
+      pushSince: ago(limits.requestLogDays * dayMs),
+      webhooksSince: ago(limits.webhookReplayHours * 3_600_000),
+    },
   };
+}
+
+export async function delivery(
+  ctx: Context,
+  input: Input<'diagnostics.delivery'>,
+): Promise<DeliveryDiagnosis> {
+  const facts = await factsOf(ctx, input);
+  const { message, user, member, level, kept } = facts;
   const was = wasMember(facts);
   const verdict = verdictOf(facts, was);
   return {
     message: {
       id: message.id,
       conversationId: message.cid,
-      seq,
+      seq: message.seq,
       senderId: message.senderId,
-      createdAt,
+      createdAt: message.createdAt,
       editedAt: message.editedAt,
       deletedAt: message.deletedAt,
     },
@@ -110,14 +100,14 @@ const dayMs = 86_400_000;
  * Whether the user was a member when the message was committed: by the last membership event before the message, else
  * the first after it, else the present membership. Null if the events that would tell are no longer stored.
  */
-function wasMember({ message, moves, member, membersSince }: Facts): boolean | null {
+function wasMember({ message, moves, member, kept }: Facts): boolean | null {
   const before = moves.filter((m) => m.seq < message.seq).at(-1);
   if (before) return before.type !== 'member.removed';
   const after = moves.find((m) => m.seq > message.seq);
   if (after) return after.type === 'member.removed';
   if (member) return true;
   // Stored events do not mention a user who left before they begin.
-  return message.createdAt < membersSince ? null : false;
+  return message.createdAt < kept.membersSince ? null : false;
 }
 
 function verdictOf(facts: Facts, was: boolean | null): Verdict {

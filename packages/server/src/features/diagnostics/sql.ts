@@ -1,4 +1,4 @@
-import type { WebhookAttempt } from '@parley/protocol';
+import type { SocketSession, WebhookAttempt } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { conversationOf } from '../sql/lookups.ts';
 import type { LevelRow } from '../levels.ts';
@@ -8,7 +8,6 @@ import type { LevelRow } from '../levels.ts';
 export interface MessageFacts {
   conv: number;
   cid: string;
-  type: 'direct' | 'group';
   id: string;
   seq: number;
   sender: number | null;
@@ -25,7 +24,7 @@ export async function messageFacts(
   id: string,
 ): Promise<MessageFacts | undefined> {
   const [row] = await db.query<MessageFacts>(
-    `SELECT m.conv, c.id AS cid, c.type, m.id, m.seq, m.sender, u.id AS "senderId", m.created_at AS "createdAt",
+    `SELECT m.conv, c.id AS cid, m.id, m.seq, m.sender, u.id AS "senderId", m.created_at AS "createdAt",
        m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.extras
      FROM messages m JOIN conversations c ON c.env = m.env AND c.no = m.conv
      LEFT JOIN users u ON u.env = m.env AND u.no = m.sender
@@ -74,14 +73,7 @@ export const moves = (db: Queryable, env: number, conv: number, user: number): P
     [env, conv, user],
   );
 
-export interface SocketFacts {
-  id: string;
-  node: string;
-  sdk: string | null;
-  openedAt: string;
-  closedAt: string | null;
-  closeCode: number | null;
-}
+export type SocketFacts = Omit<SocketSession, 'userId' | 'address'>;
 
 const mostSockets = 20;
 const socketColumns = `id, node, sdk, opened_at AS "openedAt", closed_at AS "closedAt", close_code AS "closeCode"`;
@@ -130,11 +122,7 @@ export const pushAttempts = (
   );
 
 /** What a push to the user needs, as it is now. */
-export async function pushMeans(
-  db: Queryable,
-  env: number,
-  user: number,
-): Promise<{ mode: string; devices: number; reachable: number }> {
+export async function pushMeans(db: Queryable, env: number, user: number) {
   const [row] = await db.query<{ mode: string; devices: number; reachable: number }>(
     `SELECT coalesce(e.settings ->> 'pushMode', 'providers') AS mode, d.devices, d.reachable FROM environments e
      CROSS JOIN LATERAL (SELECT count(*) AS devices, count(k.no) AS reachable FROM push_devices p

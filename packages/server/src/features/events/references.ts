@@ -8,31 +8,17 @@ import { usersByNumber } from '../users/sql.ts';
 import { conversationsOf, membersOf } from './sql.ts';
 import type { KeptEvent } from './sql.ts';
 
-/** What events refer to, as it is now. */
-export interface References {
-  conversationId(event: KeptEvent): string | undefined;
-  /** The conversation, with its present members for the event types that show them. */
-  conversation(event: KeptEvent): Conversation | undefined;
-  message(event: KeptEvent): MessageOrTombstone | undefined;
-  /** The reactions to the message, for events of the type that shows them; a deleted one shows none. */
-  reactions(event: KeptEvent): Reactions | undefined;
-  /** True if the message was deleted for good. */
-  hardDeleted(event: KeptEvent): boolean;
-  users(event: KeptEvent): Person[];
-  actorId(event: KeptEvent): string | null;
-}
-
 const showsConversation = new Set(['conversation.created', 'conversation.updated']);
 
 /**
- * Loads everything that the events refer to, in five queries at most, however many events there are.
+ * Loads everything that the events refer to, as it is now, in five queries at most, however many events there are.
  * @param user whose own reactions are wanted too.
  */
 export async function loadReferences(
   db: Queryable,
   events: readonly KeptEvent[],
   user: number | null = null,
-): Promise<References> {
+) {
   const places = events.flatMap(({ env, conv }) => (conv === null ? [] : [{ env, no: conv }]));
   const shown = events.flatMap(({ env, conv, type }) =>
     conv !== null && showsConversation.has(type) ? [{ env, no: conv }] : [],
@@ -60,21 +46,28 @@ export async function loadReferences(
   const people = new Map(userRows.map(({ env, no, id }) => [`${env} ${no}`, { no, id }]));
   const reactions = new Map(reactionRows.map((r) => [`${r.env} ${r.conv} ${r.seq}`, viewReactions(r)]));
   return {
-    conversationId: ({ env, conv }) => conversations.get(`${env} ${conv}`)?.id,
-    conversation: ({ env, conv }) => {
+    conversationId: ({ env, conv }: KeptEvent): string | undefined => conversations.get(`${env} ${conv}`)?.id,
+    /** The conversation, with its present members for the event types that show them. */
+    conversation: ({ env, conv }: KeptEvent): Conversation | undefined => {
       const row = conversations.get(`${env} ${conv}`);
       return row && viewConversation(row, members.get(`${env} ${conv}`) ?? []);
     },
-    message: ({ env, conv, message }) => byMessage.get(`${env} ${conv} ${message}`),
-    reactions: ({ env, conv, message }) => {
+    message: ({ env, conv, message }: KeptEvent): MessageOrTombstone | undefined =>
+      byMessage.get(`${env} ${conv} ${message}`),
+    /** The reactions to the message, for events of the type that shows them; a deleted one shows none. */
+    reactions: ({ env, conv, message }: KeptEvent): Reactions | undefined => {
       const place = `${env} ${conv} ${message}`;
       return byMessage.get(place)?.deletedAt ? undefined : reactions.get(place);
     },
-    hardDeleted: ({ env, conv, message }) => hard.has(`${env} ${conv} ${message}`),
-    users: (event) => (event.users ?? []).flatMap((no) => people.get(`${event.env} ${no}`) ?? []),
-    actorId: ({ env, actor }) => people.get(`${env} ${actor}`)?.id ?? null,
+    /** True if the message was deleted for good. */
+    hardDeleted: ({ env, conv, message }: KeptEvent): boolean => hard.has(`${env} ${conv} ${message}`),
+    users: ({ env, users }: KeptEvent): Person[] =>
+      (users ?? []).flatMap((no) => people.get(`${env} ${no}`) ?? []),
+    actorId: ({ env, actor }: KeptEvent): string | null => people.get(`${env} ${actor}`)?.id ?? null,
   };
 }
+
+export type References = Awaited<ReturnType<typeof loadReferences>>;
 
 function distinct<T extends object>(list: readonly T[]): T[] {
   return [...new Map(list.map((x) => [Object.values(x).join(' '), x])).values()];

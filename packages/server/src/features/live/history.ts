@@ -6,23 +6,14 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import { beatMs, closeLost, closeOthers, removeNode, renewNode, saveSessions } from './sql.ts';
 import type { SessionRow } from './sql.ts';
 
+const flushMs = 1_000;
+const batch = 2_000;
+
 /**
  * Records the sockets that this node has and had. Changes are collected and written once a second. While PostgreSQL
  * is unreachable, a bounded number waits. If more are lost, all recorded sockets that this node does not have are
  * closed afterwards.
  */
-export interface SocketHistory {
-  opened(session: Omit<SessionRow, 'node' | 'closedAt' | 'closeCode'>): void;
-  closed(session: Omit<SessionRow, 'node' | 'closedAt'>): void;
-  flush(): Promise<void>;
-  start(): void;
-  stop(): Promise<void>;
-}
-
-const flushMs = 1_000;
-const batch = 2_000;
-const maxWaiting = 20_000;
-
 export function createSocketHistory(options: {
   db: Queryable;
   clock: Clock;
@@ -33,15 +24,14 @@ export function createSocketHistory(options: {
   /** Ids of the sessions that are open on this node. */
   open: () => Iterable<string>;
   maxWaiting?: number;
-}): SocketHistory {
-  const { db, clock, logger, node, version, roles } = options;
-  const most = options.maxWaiting ?? maxWaiting;
+}) {
+  const { db, clock, logger, node, version, roles, maxWaiting = 20_000 } = options;
   /** Rows by session id: a socket that opens and closes within a second is one row. */
   let waiting = new Map<string, SessionRow>();
   let lost = false;
 
   function add(row: SessionRow): void {
-    if (waiting.size < most || waiting.has(row.id)) waiting.set(row.id, row);
+    if (waiting.size < maxWaiting || waiting.has(row.id)) waiting.set(row.id, row);
     else lost = true;
   }
 
@@ -66,24 +56,28 @@ export function createSocketHistory(options: {
     });
   }
 
-  const self = { id: node, host: hostname(), version, roles: [...roles], startedAt: new Date(clock.now()) };
+  const self = { id: node, host: hostname(), version, roles, startedAt: new Date(clock.now()) };
   const writer = createPeriodic(flushMs, logger, 'history of sockets', flush);
   const beat = createPeriodic(beatMs, logger, 'sign of life', () => renewNode(db, self));
   return {
-    opened: (session) => add({ ...session, node, closedAt: null, closeCode: null }),
-    closed: (session) => add({ ...session, node, closedAt: clock.now() }),
+    opened: (session: Omit<SessionRow, 'node' | 'closedAt' | 'closeCode'>): void =>
+      add({ ...session, node, closedAt: null, closeCode: null }),
+    closed: (session: Omit<SessionRow, 'node' | 'closedAt'>): void =>
+      add({ ...session, node, closedAt: clock.now() }),
     flush,
-    start: () => {
+    start: (): void => {
       beat.start();
       writer.start();
     },
-    stop: async () => {
+    stop: async (): Promise<void> => {
       await Promise.all([beat.stop(), writer.stop()]);
       await flush();
       await removeNode(db, node);
     },
   };
 }
+
+export type SocketHistory = ReturnType<typeof createSocketHistory>;
 
 /** Runs on workers: closes the sockets of nodes that stopped without saying so. */
 export const createLostSweep = (db: Queryable, logger: Logger) =>

@@ -22,11 +22,7 @@ export async function sockets(ctx: Context, input: Input<'live.sockets'>): Promi
     user = (await userNumbers(ctx.db, ctx.env.no, [userId])).get(userId);
     if (user === undefined) return { data: [], nextCursor: null };
   }
-  return sessionPage(ctx, input, {
-    live: true,
-    ...(user === undefined ? {} : { user }),
-    ...(node === undefined ? {} : { node }),
-  });
+  return sessionPage(ctx, input, { live: true, user, node });
 }
 
 export async function sessionsOf(

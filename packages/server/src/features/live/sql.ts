@@ -7,15 +7,10 @@ const alive = `interval '35 seconds'`;
 /** A frozen process may come back, so its sockets are closed only after this time. */
 const gone = `interval '2 minutes'`;
 
-export interface NodeRow {
-  id: string;
-  host: string;
-  version: string;
-  roles: string[];
-  startedAt: Date;
-}
-
-export async function renewNode(db: Queryable, node: NodeRow): Promise<void> {
+export async function renewNode(
+  db: Queryable,
+  node: { id: string; host: string; version: string; roles: readonly string[]; startedAt: Date },
+): Promise<void> {
   await db.query(
     `INSERT INTO nodes (id, host, version, roles, started_at, seen_at) VALUES ($1, $2, $3, $4, $5, now())
      ON CONFLICT (id) DO UPDATE SET seen_at = now()`,
@@ -27,19 +22,18 @@ export async function removeNode(db: Queryable, id: string): Promise<void> {
   await db.query('DELETE FROM nodes WHERE id = $1', [id]);
 }
 
-/**
- * Closes the sockets of nodes that stopped without saying so, as of when the node was last seen. At most `portion` at
- * a time; returns how many.
- */
-export async function closeLost(db: Queryable, portion = 5_000): Promise<number> {
+/** How many sockets one statement closes. */
+const portion = 5_000;
+
+/** Closes the sockets of nodes that stopped without saying so, as of when the node was last seen. Returns how many. */
+export async function closeLost(db: Queryable): Promise<number> {
   const [row] = await db.query<{ n: number }>(
     `WITH lost AS (
        UPDATE socket_sessions s SET closed_at = coalesce(x.seen_at, now()) FROM (
          SELECT o.env, o.id, n.seen_at FROM socket_sessions o LEFT JOIN nodes n ON n.id = o.node
-         WHERE o.closed_at IS NULL AND coalesce(n.seen_at, o.opened_at) < now() - ${gone} LIMIT $1
+         WHERE o.closed_at IS NULL AND coalesce(n.seen_at, o.opened_at) < now() - ${gone} LIMIT ${portion}
        ) x WHERE s.env = x.env AND s.id = x.id AND s.closed_at IS NULL RETURNING 1
      ) SELECT count(*) AS n FROM lost`,
-    [portion],
   );
   await db.query(
     `DELETE FROM nodes n WHERE seen_at < now() - interval '1 hour'
@@ -60,28 +54,17 @@ export interface SessionRow {
   closeCode: number | null;
 }
 
-const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
-
 /** Writes opened and closed sessions: all that is known of a session is one row. */
 export async function saveSessions(db: Queryable, rows: readonly SessionRow[]): Promise<void> {
   const sorted = [...rows].sort((a, b) => a.env - b.env || (a.id < b.id ? -1 : 1));
   await db.query(
     `INSERT INTO socket_sessions AS s (env, id, usr, node, address, sdk, opened_at, closed_at, close_code)
-     SELECT * FROM unnest($1::int[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[],
-       $8::timestamptz[], $9::int[])
+     SELECT env, id, "user", node, left(address, 64), sdk, to_timestamp("openedAt" / 1000), to_timestamp("closedAt" / 1000), "closeCode"
+     FROM json_to_recordset($1::json) AS r(env int, id text, "user" bigint, node text, address text, sdk text, "openedAt" float8,
+       "closedAt" float8, "closeCode" int)
      ON CONFLICT (env, id) DO UPDATE SET closed_at = excluded.closed_at, close_code = excluded.close_code
      WHERE excluded.closed_at IS NOT NULL`,
-    [
-      sorted.map((r) => r.env),
-      sorted.map((r) => r.id),
-      sorted.map((r) => r.user),
-      sorted.map((r) => r.node),
-      sorted.map((r) => r.address.slice(0, 64)),
-      sorted.map((r) => r.sdk),
-      sorted.map((r) => time(r.openedAt)),
-      sorted.map((r) => time(r.closedAt)),
-      sorted.map((r) => r.closeCode),
-    ],
+    [JSON.stringify(sorted)],
   );
 }
 
@@ -128,12 +111,7 @@ export function listSessions(
   );
 }
 
-export async function openSession(
-  db: Queryable,
-  env: number,
-  user: number,
-  id: string,
-): Promise<{ node: string } | undefined> {
+export async function openSession(db: Queryable, env: number, user: number, id: string) {
   const [row] = await db.query<{ node: string }>(
     `SELECT node FROM socket_sessions WHERE env = $1 AND id = $2 AND usr = $3 AND closed_at IS NULL`,
     [env, id, user],

@@ -1,11 +1,12 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
+import { CountsByKey } from '../../platform/flow/counts-by-key.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { activityNames } from './rows.ts';
 import type { Counts, LogRow } from './rows.ts';
-import { addActivity, alike, insertRows, keepPartitions } from './sql.ts';
+import { addActivity, insertRows, keepPartitions } from './sql.ts';
 
 /**
  * What happens in environments, collected here and written once a second, so that no request waits for it. The
@@ -14,34 +15,16 @@ import { addActivity, alike, insertRows, keepPartitions } from './sql.ts';
  * cost little however many there are. While the store is unreachable, rows wait as far as the buffer has room.
  */
 
-export interface LogBounds {
-  /** How many rows of one environment are kept per second, in this process. */
-  successesPerSecond: number;
-  failuresPerSecond: number;
-  /** How many successes of all environments are kept per second; an even share of it is kept for each in any case. */
-  successesInAll: number;
-  /** How many rows may wait, of all environments and of one, so that one cannot fill the buffer alone. */
-  waiting: number;
-  waitingOfOne: number;
-}
-export const logBounds: LogBounds = {
-  successesPerSecond: 200,
-  failuresPerSecond: 500,
-  successesInAll: 500,
-  waiting: 20_000,
-  waitingOfOne: 5_000,
-};
+/** How many rows of one environment are kept per second, in this process. */
+const successesPerSecond = 200;
+const failuresPerSecond = 500;
+/** How many successes of all environments are kept per second; an even share of it is kept for each in any case. */
+const successesInAll = 500;
+/** How many rows may wait, of all environments and of one, so that one cannot fill the buffer alone. */
+const mostWaiting = 20_000;
+const mostWaitingOfOne = 5_000;
 
-export interface Recorder {
-  /** Counts what happened, and keeps the row if the bounds allow it. */
-  add(row: LogRow): void;
-  /** A message was committed. */
-  message(env: number): void;
-  /** Writes the waiting rows. */
-  flush(): Promise<void>;
-  start(): void;
-  stop(): Promise<void>;
-}
+export type Recorder = ReturnType<typeof createRecorder>;
 
 const flushMs = 1_000;
 /**
@@ -66,11 +49,10 @@ export function createRecorder(options: {
   clock: Clock;
   logger: Logger;
   metrics?: Metrics;
-  bounds?: LogBounds;
   /** If false, nothing is kept or counted. */
   keep?: boolean;
-}): Recorder {
-  const { db, clock, logger, bounds = logBounds, keep = true } = options;
+}) {
+  const { db, clock, logger, keep = true } = options;
   const dropped = options.metrics?.counter(
     'parley_log_left_out_total',
     'Rows that the log left out, by reason',
@@ -78,29 +60,24 @@ export function createRecorder(options: {
   );
   let waiting: LogRow[] = [];
   /** How many rows of each environment wait. */
-  let waitingOf = new Map<number, number>();
+  let waitingOf = new CountsByKey<number>();
   let second = 0;
   /** How many rows of each environment were kept in this second. */
   const kept = new Map<number, { successes: number; failures: number }>();
   /** How many successes were kept in this second, and how many each environment may have whatever the others have. */
   let successes = 0;
-  let share = bounds.successesInAll;
-  /** Counts by step and environment, and those that each environment added to last: most often the same again. */
+  let share = successesInAll;
+  /** Counts by step and environment. */
   let counts = new Map<string, Counted>();
-  const latest = new Map<number, Counted>();
 
   function count(env: number, at: number): Counts {
     const step = at - (at % stepMs);
-    const last = latest.get(env);
-    if (last?.step === step) return last.counts;
     const key = `${env} ${step}`;
     let found = counts.get(key);
     if (!found) {
       found = { env, step, counts: zero() };
-      if (counts.size >= maxCounts) return found.counts;
-      counts.set(key, found);
+      if (counts.size < maxCounts) counts.set(key, found);
     }
-    latest.set(env, found);
     return found.counts;
   }
 
@@ -119,27 +96,26 @@ export function createRecorder(options: {
     const now = Math.floor(row.at / 1_000);
     if (now !== second) {
       second = now;
-      share = Math.ceil(bounds.successesInAll / Math.max(1, kept.size));
+      share = Math.ceil(successesInAll / Math.max(1, kept.size));
       successes = 0;
       kept.clear();
     }
     let of = kept.get(row.env);
     if (!of) kept.set(row.env, (of = { successes: 0, failures: 0 }));
-    if (row.failed) return ++of.failures <= bounds.failuresPerSecond;
+    if (row.failed) return ++of.failures <= failuresPerSecond;
     const fits =
-      ++of.successes <= bounds.successesPerSecond &&
-      (of.successes <= share || successes < bounds.successesInAll);
+      ++of.successes <= successesPerSecond && (of.successes <= share || successes < successesInAll);
     if (fits) successes++;
     return fits;
   }
 
   function hasRoom(env: number): boolean {
-    const own = waitingOf.get(env) ?? 0;
-    if (waiting.length >= bounds.waiting || own >= bounds.waitingOfOne) return false;
-    waitingOf.set(env, own + 1);
+    if (waiting.length >= mostWaiting || waitingOf.of(env) >= mostWaitingOfOne) return false;
+    waitingOf.add(env, 1);
     return true;
   }
 
+  /** Counts what happened, and keeps the row if the bounds allow it. */
   function add(row: LogRow): void {
     if (!keep) return;
     tally(row);
@@ -152,7 +128,7 @@ export function createRecorder(options: {
   function putBack(rows: LogRow[]): void {
     const later = waiting;
     waiting = [];
-    waitingOf = new Map();
+    waitingOf = new CountsByKey();
     for (const row of [...rows, ...later])
       if (hasRoom(row.env)) waiting.push(row);
       else dropped?.inc({ reason: 'room' });
@@ -172,23 +148,20 @@ export function createRecorder(options: {
   async function writeRows(): Promise<void> {
     while (waiting.length > 0) {
       const rows = waiting.splice(0, batch);
-      for (const { env } of rows) waitingOf.set(env, waitingOf.get(env)! - 1);
-      const unwritten = alike(rows);
+      for (const { env } of rows) waitingOf.add(env, -1);
       try {
-        for (; unwritten.length > 0; unwritten.shift()) await write(unwritten[0]!);
+        await write(rows);
       } catch (error) {
-        putBack(unwritten.flat());
+        putBack(rows);
         throw error;
       }
     }
-    waitingOf.clear();
   }
 
   async function writeCounts(): Promise<void> {
     if (counts.size === 0) return;
     const written = counts;
     counts = new Map();
-    latest.clear();
     try {
       await addActivity(db, [...written.values()]);
     } catch (error) {
@@ -200,37 +173,33 @@ export function createRecorder(options: {
     }
   }
 
-  const rows = createPeriodic(flushMs, logger, 'request log', writeRows);
-  const sums = createPeriodic(countsMs, logger, 'activity', writeCounts);
-  const partitions = createPeriodic(partitionsMs, logger, 'partitions of the request log', async () => {
-    await keepPartitions(db, clock.now());
-  });
+  async function flush(): Promise<void> {
+    await writeRows();
+    await writeCounts();
+  }
+
+  const parts = [
+    createPeriodic(partitionsMs, logger, 'partitions of the request log', () =>
+      keepPartitions(db, clock.now()),
+    ),
+    createPeriodic(flushMs, logger, 'request log', writeRows),
+    createPeriodic(countsMs, logger, 'activity', writeCounts),
+  ];
   return {
     add,
-    message: (env) => {
+    /** A message was committed. */
+    message: (env: number): void => {
       if (keep) count(env, clock.now()).messages++;
     },
-    flush: async () => {
-      await writeRows();
-      await writeCounts();
+    flush,
+    start: (): void => {
+      for (const part of parts) part.start();
     },
-    start: () => {
-      for (const part of [partitions, rows, sums]) part.start();
-    },
-    stop: async () => {
-      for (const part of [partitions, rows, sums]) await part.stop();
-      await writeRows();
-      await writeCounts();
+    stop: async (): Promise<void> => {
+      for (const part of parts) await part.stop();
+      await flush();
     },
   };
 }
 
-const zero = (): Counts => ({
-  messages: 0,
-  requests: 0,
-  errors: 0,
-  server_errors: 0,
-  socket_errors: 0,
-  webhooks_ok: 0,
-  webhooks_failed: 0,
-});
+const zero = (): Counts => Object.fromEntries(activityNames.map((name) => [name, 0])) as Counts;

@@ -5,70 +5,16 @@ import { conversationOf } from '../sql/lookups.ts';
 import { activityNames } from './rows.ts';
 import type { Counts, LogRow } from './rows.ts';
 
-interface Column {
-  name: string;
-  type: string;
-  of: (row: LogRow) => string | number | boolean | null;
-}
-const common: Column[] = [
-  { name: 'env', type: 'int', of: (r) => r.env },
-  { name: 'at', type: 'float8', of: (r) => r.at },
-  { name: 'request_id', type: 'text', of: (r) => r.requestId ?? null },
-  { name: 'method', type: 'text', of: (r) => r.method ?? null },
-  { name: 'operation', type: 'text', of: (r) => r.operation ?? null },
-  { name: 'status', type: 'int', of: (r) => r.status ?? null },
-  { name: 'ms', type: 'int', of: (r) => Math.max(0, Math.round(r.ms)) },
-  { name: 'caller', type: 'text', of: (r) => r.caller ?? null },
-  { name: 'caller_id', type: 'text', of: (r) => r.callerId ?? null },
-  { name: 'usr', type: 'bigint', of: (r) => r.user ?? null },
-  { name: 'address', type: 'text', of: (r) => r.address?.slice(0, 64) ?? null },
-];
-/** Columns that only few rows need: most rows are requests that went well, for which these values are known. */
-const rare: Column[] = [
-  { name: 'kind', type: 'text', of: (r) => r.kind },
-  { name: 'failed', type: 'bool', of: (r) => r.failed },
-  { name: 'code', type: 'text', of: (r) => r.code ?? null },
-  { name: 'session', type: 'text', of: (r) => r.session ?? null },
-  { name: 'webhook', type: 'text', of: (r) => r.webhook ?? null },
-  { name: 'delivery', type: 'text', of: (r) => r.delivery ?? null },
-];
+const insertion = `INSERT INTO request_log (env, at, kind, failed, request_id, method, operation, status, code, ms, caller, caller_id,
+    usr, address, session, webhook, delivery)
+  SELECT env, to_timestamp(at / 1000), kind, failed, "requestId", method, operation, status, code, greatest(0, floor(ms + 0.5)), caller,
+    "callerId", "user", left(address, 64), session, webhook, delivery
+  FROM json_to_recordset($1::json) AS r(env int, at float8, kind text, failed bool, "requestId" text, method text, operation text,
+    status int, code text, ms float8, caller text, "callerId" text, "user" bigint, address text, session text, webhook text,
+    delivery text)`;
 
-const isPlain = (row: LogRow): boolean => row.kind === 'request' && !row.failed;
-
-const insertion = (
-  columns: Column[],
-  fixed: Record<string, string> = {},
-): { text: string; columns: Column[] } => ({
-  text: `INSERT INTO request_log (${[...columns.map((c) => c.name), ...Object.keys(fixed)].join(', ')})
-    SELECT ${[...columns.map((c) => (c.name === 'at' ? 'to_timestamp(u.at / 1000)' : `u.${c.name}`)), ...Object.values(fixed)].join(', ')}
-    FROM unnest(${columns.map((c, i) => `$${i + 1}::${c.type}[]`).join(', ')}) AS u(${columns.map((c) => c.name).join(', ')})`,
-  columns,
-});
-const plain = insertion(common, { kind: `'request'`, failed: 'false' });
-const full = insertion([...common, ...rare]);
-
-/** An array in PostgreSQL's text form. The driver could make it too, at four times the cost. */
-const literal = (values: (string | number | boolean | null)[]): string => {
-  let text = '{';
-  for (const value of values) {
-    if (text.length > 1) text += ',';
-    if (typeof value !== 'string') text += value === null ? 'NULL' : String(value);
-    else text += /["\\]/.test(value) ? JSON.stringify(value) : `"${value}"`;
-  }
-  return `${text}}`;
-};
-
-/** Groups rows that one statement can write: plain rows, and the others. */
-export const alike = (rows: readonly LogRow[]): LogRow[][] =>
-  [rows.filter(isPlain), rows.filter((row) => !isPlain(row))].filter((some) => some.length > 0);
-
-/** @param rows all plain, or none. */
 export async function insertRows(db: Queryable, rows: readonly LogRow[]): Promise<void> {
-  const { text, columns } = isPlain(rows[0]!) ? plain : full;
-  await db.query(
-    text,
-    columns.map((column) => literal(rows.map(column.of))),
-  );
+  await db.query(insertion, [JSON.stringify(rows)]);
 }
 
 /** Creates the partitions of the days around `now`, and drops expired ones. */
@@ -189,12 +135,7 @@ export const activityByMinute = (db: Queryable, env: number, from: Date): Promis
     [env, from],
   );
 
-export async function activityBetween(
-  db: Queryable,
-  env: number,
-  from: Date,
-  to: Date,
-): Promise<{ messages: number; requests: number; errors: number }> {
+export async function activityBetween(db: Queryable, env: number, from: Date, to: Date) {
   const [row] = await db.query<{ messages: number; requests: number; errors: number }>(
     `SELECT coalesce(sum(messages), 0)::bigint AS messages, coalesce(sum(requests), 0)::bigint AS requests,
        coalesce(sum(errors + socket_errors), 0)::bigint AS errors
@@ -207,10 +148,7 @@ export async function activityBetween(
 /** Pending deliveries are counted up to this many. */
 const mostPending = 10_000;
 
-export async function webhookHealth(
-  db: Queryable,
-  env: number,
-): Promise<{ endpoints: number; disabled: number; failing: number; pending: number }> {
+export async function webhookHealth(db: Queryable, env: number) {
   const [row] = await db.query<{ endpoints: number; disabled: number; failing: number; pending: number }>(
     `SELECT count(*) AS endpoints, count(*) FILTER (WHERE w.status = 'disabled') AS disabled,
        count(*) FILTER (WHERE w.status = 'enabled' AND w.failing_since IS NOT NULL) AS failing,
@@ -227,10 +165,7 @@ export async function webhookHealth(
  * What exists already, for people who are just beginning. It is looked for around the first users, which is cheap
  * however many follow.
  */
-export async function beginnings(
-  db: Queryable,
-  env: number,
-): Promise<{ users: boolean; conversations: boolean; messages: boolean }> {
+export async function beginnings(db: Queryable, env: number) {
   const [row] = await db.query<{ users: boolean; conversations: boolean; messages: boolean }>(
     `SELECT count(*) > 0 AS users, count(c.no) > 0 AS conversations, count(*) FILTER (WHERE c.message_count > 0) > 0 AS messages
      FROM (SELECT no FROM users WHERE env = $1 ORDER BY id LIMIT 50) u

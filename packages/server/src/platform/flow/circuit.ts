@@ -44,10 +44,6 @@ export class Circuit {
     this.#now = now;
   }
 
-  get isClosed(): boolean {
-    return this.#state === 'closed';
-  }
-
   /** Milliseconds until a call may be made; 0 if one may now. */
   get waitMs(): number {
     if (this.#state === 'closed') return 0;

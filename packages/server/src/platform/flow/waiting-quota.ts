@@ -1,3 +1,5 @@
+import { CountsByKey } from './counts-by-key.ts';
+
 /**
  * Counts items that wait, in all and per group (a tenant, a caller), and bounds both, so that one group cannot use up
  * the places of all. At either bound the next item may not wait; its owner refuses it.
@@ -5,7 +7,7 @@
 export class WaitingQuota<G = number> {
   readonly #inAll: number;
   readonly #ofOne: number;
-  readonly #counts = new Map<G, number>();
+  readonly #counts = new CountsByKey<G>();
   #count = 0;
 
   constructor(limits: { inAll: number; ofOne: number }) {
@@ -15,17 +17,14 @@ export class WaitingQuota<G = number> {
 
   /** Returns false, and counts nothing, if no place is left. */
   enter(group: G): boolean {
-    const count = this.#counts.get(group) ?? 0;
-    if (this.#count >= this.#inAll || count >= this.#ofOne) return false;
-    this.#counts.set(group, count + 1);
+    if (this.#count >= this.#inAll || this.#counts.of(group) >= this.#ofOne) return false;
+    this.#counts.add(group, 1);
     this.#count++;
     return true;
   }
 
   leave(group: G): void {
-    const count = this.#counts.get(group)!;
-    if (count === 1) this.#counts.delete(group);
-    else this.#counts.set(group, count - 1);
+    this.#counts.add(group, -1);
     this.#count--;
   }
 

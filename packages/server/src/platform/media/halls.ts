@@ -14,7 +14,7 @@ export interface Hall {
   seats: number;
 }
 
-interface HallEvents {
+export interface HallEvents {
   speakers(levels: { userId: string; level: number }[], dominant: string | null): void;
 }
 

@@ -7,13 +7,12 @@ import type {
   CallProducer,
   CallSource,
   FrameData,
-  RtpCapabilities,
 } from '@parley/protocol';
 import { invalid, notFound } from '../api-errors.ts';
-import type { Engine, EngineWorker } from './engine.ts';
+import type { Engine } from './engine.ts';
 import type { Hall } from './halls.ts';
 import { Seats, viewProducer } from './seats.ts';
-import type { Seat, SeatEvents, SeatRef, Sent } from './seats.ts';
+import type { Seat, SeatEvents, Sent } from './seats.ts';
 
 /**
  * The media of one call on this node: what its participants send and receive. A frame can name only what belongs to
@@ -30,41 +29,21 @@ export interface RoomEvents extends Omit<SeatEvents, 'vacated'> {
 
 /** What a frame asks for. */
 type Asked<T extends CallFrameType> = Omit<FrameData<T>, 'callId'>;
+type Frame = Exclude<CallFrameType, 'call.open' | 'call.test'>;
+type Frames = { [T in Frame]: (seat: Seat, d: Asked<T>) => AckData<T> | Promise<AckData<T>> };
 
 const mostReceived = 4 * 50;
 
-export class Room {
+export class Room extends Seats {
   readonly #events: RoomEvents;
   readonly #echo: boolean;
-  readonly #seats: Seats;
   readonly #piped = new Map<string, Promise<unknown>>();
 
   /** @param options.echo lets a participant receive what it sends, to test a connection. */
   constructor(engine: Engine, events: RoomEvents, now: () => number, { echo = false } = {}) {
+    super(engine, { ...events, vacated: (seat) => this.#vacated(seat) }, now);
     this.#echo = echo;
     this.#events = events;
-    this.#seats = new Seats(engine, { ...events, vacated: (seat) => this.#vacated(seat) }, now);
-  }
-
-  get closed(): boolean {
-    return this.#seats.closed;
-  }
-
-  get seats(): SeatRef[] {
-    return this.#seats.all;
-  }
-
-  uses(worker: EngineWorker): boolean {
-    return this.#seats.uses(worker);
-  }
-
-  /** Opens the seat of a user; with `resume`, the existing seat continues under the new socket. */
-  open(
-    ref: SeatRef,
-    rtpCapabilities: RtpCapabilities,
-    options: { resume: boolean; tcp: boolean },
-  ): Promise<AckData<'call.open'>> {
-    return this.#seats.open(ref, rtpCapabilities, options);
   }
 
   #transport(seat: Seat, id: string): types.WebRtcTransport {
@@ -73,78 +52,127 @@ export class Room {
     throw notFound('Transport');
   }
 
-  async connect(
-    user: number,
-    session: string,
-    { transportId, dtlsParameters }: Asked<'call.connect'>,
-  ): Promise<AckData<'call.connect'>> {
-    // The worker compares fingerprints as text, in upper case; some clients write them in lower case.
-    const fingerprints = dtlsParameters.fingerprints.map((f) => ({ ...f, value: f.value.toUpperCase() }));
-    const transport = this.#transport(this.#seats.of(user, session), transportId);
-    await refusing(transport.connect({ dtlsParameters: { ...dtlsParameters, fingerprints } }));
-    return {};
+  /** Answers a frame of a user's socket. */
+  async answer<T extends Frame>(t: T, user: number, session: string, d: Asked<T>): Promise<AckData<T>> {
+    const frames: Partial<Frames> = this.#frames;
+    // Otherwise a frame of a later version.
+    if (!frames[t]) throw new ApiError('invalid_frame');
+    return frames[t](this.of(user, session), d);
   }
 
-  async restart(
-    user: number,
-    session: string,
-    { transportId }: Asked<'call.restart'>,
-  ): Promise<AckData<'call.restart'>> {
-    return { iceParameters: await this.#transport(this.#seats.of(user, session), transportId).restartIce() };
-  }
+  readonly #frames: Frames = {
+    'call.connect': async (seat, { transportId, dtlsParameters }) => {
+      // The worker compares fingerprints as text, in upper case; some clients write them in lower case.
+      const fingerprints = dtlsParameters.fingerprints.map((f) => ({ ...f, value: f.value.toUpperCase() }));
+      const transport = this.#transport(seat, transportId);
+      await refusing(transport.connect({ dtlsParameters: { ...dtlsParameters, fingerprints } }));
+      return {};
+    },
 
-  async produce(
-    user: number,
-    session: string,
-    { source, kind, rtpParameters, paused = false }: Asked<'call.produce'>,
-  ): Promise<AckData<'call.produce'>> {
-    const seat = this.#seats.of(user, session);
-    if ((source === 'mic' && kind === 'video') || (source === 'camera' && kind === 'audio'))
-      throw invalid('kind', `A ${source} sends no ${kind}.`);
-    const place = `${source} ${kind}`;
-    if (
-      seat.sending.has(place) ||
-      [...seat.sent.values()].some((s) => s.source === source && s.producer.kind === kind)
-    )
-      throw invalid('source', `This ${source} is sent already.`);
-    seat.sending.add(place);
-    let sent: Sent;
-    try {
-      const producer = await refusing(
-        seat.send.produce({
-          kind,
-          // mediasoup's types name the extensions that it knows; it ignores the others.
-          rtpParameters: rtpParameters as types.RtpParameters,
-          paused,
-          appData: { userId: seat.userId, user, source },
+    'call.restart': async (seat, { transportId }) => ({
+      iceParameters: await this.#transport(seat, transportId).restartIce(),
+    }),
+
+    'call.produce': async (seat, { source, kind, rtpParameters, paused = false }) => {
+      if ((source === 'mic' && kind === 'video') || (source === 'camera' && kind === 'audio'))
+        throw invalid('kind', `A ${source} sends no ${kind}.`);
+      const place = `${source} ${kind}`;
+      if (
+        seat.sending.has(place) ||
+        [...seat.sent.values()].some((s) => s.source === source && s.producer.kind === kind)
+      )
+        throw invalid('source', `This ${source} is sent already.`);
+      seat.sending.add(place);
+      let sent: Sent;
+      try {
+        const producer = await refusing(
+          seat.send.produce({
+            kind,
+            // mediasoup's types name the extensions that it knows; it ignores the others.
+            rtpParameters: rtpParameters as types.RtpParameters,
+            paused,
+            appData: { userId: seat.userId, user: seat.user, source },
+          }),
+        );
+        if (seat.send.closed) throw notFound('Media session');
+        sent = { producer, source };
+        seat.sent.set(producer.id, sent);
+      } finally {
+        seat.sending.delete(place);
+      }
+      const { producer } = sent;
+      if (kind === 'audio' && source === 'mic') {
+        await seat.hall.levels.addProducer({ producerId: producer.id });
+        await seat.hall.dominant.addProducer({ producerId: producer.id });
+      }
+      this.#events.producer(viewProducer(seat, sent), false, seat.user);
+      return { producerId: producer.id };
+    },
+
+    'call.pause': async (seat, { producerId, paused }) => {
+      await this.#setPaused(seat, sentOf(seat, producerId), paused, seat.user);
+      return {};
+    },
+
+    'call.close': (seat, { producerId }) => {
+      const sent = sentOf(seat, producerId);
+      seat.sent.delete(producerId);
+      this.#unpipe(producerId);
+      sent.producer.close();
+      this.#events.producer(viewProducer(seat, sent), true, seat.user);
+      return {};
+    },
+
+    'call.consume': async (seat, { producerIds }) => {
+      const consumers: CallConsumer[] = [];
+      for (const id of new Set(producerIds)) {
+        const from = this.seats.find((s) => s.sent.has(id));
+        if (!from || (from === seat && !this.#echo)) continue;
+        if (seat.received.size + seat.receiving >= mostReceived)
+          throw new ApiError('invalid_request', { message: `At most ${mostReceived} sources are received.` });
+        seat.receiving++;
+        try {
+          const consumer = await this.#receive(seat, id, from.hall);
+          if (!consumer) continue;
+          const { kind, rtpParameters } = consumer;
+          consumers.push({ id: consumer.id, producerId: id, kind, rtpParameters: { ...rtpParameters } });
+        } finally {
+          seat.receiving--;
+        }
+      }
+      return { consumers };
+    },
+
+    'call.layers': async (seat, { consumerId, ...want }) => {
+      const consumer = seat.received.get(consumerId);
+      if (!consumer) throw notFound('Consumer');
+      if (want.spatialLayer !== undefined && consumer.type !== 'simple')
+        await consumer.setPreferredLayers({
+          spatialLayer: want.spatialLayer,
+          ...(want.temporalLayer === undefined ? {} : { temporalLayer: want.temporalLayer }),
+        });
+      if (want.paused !== undefined && want.paused !== consumer.paused)
+        await (want.paused ? consumer.pause() : consumer.resume());
+      return {};
+    },
+
+    'call.stats': async (seat) => {
+      const transports = await Promise.all(
+        [seat.send, seat.recv].map(async (transport) => {
+          const [stats] = await transport.getStats();
+          return {
+            id: transport.id,
+            iceState: transport.iceState,
+            dtlsState: transport.dtlsState,
+            protocol: transport.iceSelectedTuple?.protocol ?? null,
+            bytesReceived: stats?.bytesReceived ?? 0,
+            bytesSent: stats?.bytesSent ?? 0,
+          };
         }),
       );
-      if (seat.send.closed) throw notFound('Media session');
-      sent = { producer, source };
-      seat.sent.set(producer.id, sent);
-    } finally {
-      seat.sending.delete(place);
-    }
-    const { producer } = sent;
-    if (kind === 'audio' && source === 'mic') {
-      await seat.hall.levels.addProducer({ producerId: producer.id });
-      await seat.hall.dominant.addProducer({ producerId: producer.id });
-    }
-    this.#events.producer(viewProducer(seat, sent), false, user);
-    return { producerId: producer.id };
-  }
-
-  async pause(
-    user: number,
-    session: string,
-    { producerId, paused }: Asked<'call.pause'>,
-  ): Promise<AckData<'call.pause'>> {
-    const seat = this.#seats.of(user, session);
-    const sent = seat.sent.get(producerId);
-    if (!sent) throw notFound('Producer');
-    await this.#setPaused(seat, sent, paused, user);
-    return {};
-  }
+      return { transports };
+    },
+  };
 
   async #setPaused(seat: Seat, sent: Sent, paused: boolean, except: number | null): Promise<void> {
     if (sent.producer.paused === paused) return;
@@ -154,47 +182,11 @@ export class Room {
 
   /** Mutes by the server; everybody sees it, the participant too. Returns false if the user's media is not connected. */
   async mute(user: number, source: CallSource): Promise<boolean> {
-    const seat = this.#seats.find(user);
+    const seat = this.find(user);
     if (!seat?.connected) return false;
     for (const sent of seat.sent.values())
       if (sent.source === source) await this.#setPaused(seat, sent, true, null);
     return true;
-  }
-
-  stop(user: number, session: string, { producerId }: Asked<'call.close'>): AckData<'call.close'> {
-    const seat = this.#seats.of(user, session);
-    const sent = seat.sent.get(producerId);
-    if (!sent) throw notFound('Producer');
-    seat.sent.delete(producerId);
-    this.#unpipe(producerId);
-    sent.producer.close();
-    this.#events.producer(viewProducer(seat, sent), true, user);
-    return {};
-  }
-
-  async consume(
-    user: number,
-    session: string,
-    { producerIds }: Asked<'call.consume'>,
-  ): Promise<AckData<'call.consume'>> {
-    const seat = this.#seats.of(user, session);
-    const consumers: CallConsumer[] = [];
-    for (const id of new Set(producerIds)) {
-      const from = this.#seats.all.find((s) => s.sent.has(id));
-      if (!from || (from === seat && !this.#echo)) continue;
-      if (seat.received.size + seat.receiving >= mostReceived)
-        throw new ApiError('invalid_request', { message: `At most ${mostReceived} sources are received.` });
-      seat.receiving++;
-      try {
-        const consumer = await this.#receive(seat, id, from.hall);
-        if (!consumer) continue;
-        const { kind, rtpParameters } = consumer;
-        consumers.push({ id: consumer.id, producerId: id, kind, rtpParameters: { ...rtpParameters } });
-      } finally {
-        seat.receiving--;
-      }
-    }
-    return { consumers };
   }
 
   /** Returns null if this device does not support the codec; it still receives everything else of the call. */
@@ -221,46 +213,6 @@ export class Room {
     await piping;
   }
 
-  async layers(
-    user: number,
-    session: string,
-    { consumerId, ...want }: Asked<'call.layers'>,
-  ): Promise<AckData<'call.layers'>> {
-    const consumer = this.#seats.of(user, session).received.get(consumerId);
-    if (!consumer) throw notFound('Consumer');
-    if (want.spatialLayer !== undefined && consumer.type !== 'simple')
-      await consumer.setPreferredLayers({
-        spatialLayer: want.spatialLayer,
-        ...(want.temporalLayer === undefined ? {} : { temporalLayer: want.temporalLayer }),
-      });
-    if (want.paused !== undefined && want.paused !== consumer.paused)
-      await (want.paused ? consumer.pause() : consumer.resume());
-    return {};
-  }
-
-  async stats(user: number, session: string): Promise<AckData<'call.stats'>> {
-    const seat = this.#seats.of(user, session);
-    const transports = await Promise.all(
-      [seat.send, seat.recv].map(async (transport) => {
-        const [stats] = await transport.getStats();
-        return {
-          id: transport.id,
-          iceState: transport.iceState,
-          dtlsState: transport.dtlsState,
-          protocol: transport.iceSelectedTuple?.protocol ?? null,
-          bytesReceived: stats?.bytesReceived ?? 0,
-          bytesSent: stats?.bytesSent ?? 0,
-        };
-      }),
-    );
-    return { transports };
-  }
-
-  /** Ends the media of a user, also that which is being opened. */
-  leave(user: number): void {
-    this.#seats.leave(user);
-  }
-
   #vacated(seat: Seat): void {
     for (const [id, sent] of seat.sent) {
       this.#events.producer(viewProducer(seat, sent), true, seat.user);
@@ -271,10 +223,12 @@ export class Room {
   #unpipe(producerId: string): void {
     for (const key of this.#piped.keys()) if (key.startsWith(`${producerId} `)) this.#piped.delete(key);
   }
+}
 
-  close(): void {
-    this.#seats.close();
-  }
+function sentOf(seat: Seat, producerId: string): Sent {
+  const sent = seat.sent.get(producerId);
+  if (!sent) throw notFound('Producer');
+  return sent;
 }
 
 /** An error of the media server is the client's fault, as long as the server is alive. */

@@ -4,7 +4,7 @@ import type { AckData, CallProducer, CallSource, CallTransport, RtpCapabilities 
 import { notFound } from '../api-errors.ts';
 import type { Engine, EngineWorker } from './engine.ts';
 import { Halls } from './halls.ts';
-import type { Hall } from './halls.ts';
+import type { Hall, HallEvents } from './halls.ts';
 
 /**
  * The participants of one call whose media is open on this node. Each has a seat with two transports, one for what it
@@ -50,14 +50,13 @@ interface Opening {
 /** How many times at once one user may open media; the others wait for the first. */
 const mostOpening = 4;
 
-export interface SeatEvents {
+export interface SeatEvents extends HallEvents {
   /** The media of the seat connected for the first time. */
   connected(seat: SeatRef): void;
   /** The seat sends more frames than any client needs to. */
   flooded(seat: SeatRef): void;
   /** The user left, or opens the media again; the transports of the seat are about to close. */
   vacated(seat: Seat): void;
-  speakers(levels: { userId: string; level: number }[], dominant: string | null): void;
 }
 
 export class Seats {
@@ -75,7 +74,7 @@ export class Seats {
     this.#now = now;
   }
 
-  get all(): Seat[] {
+  get seats(): Seat[] {
     return [...this.#seats.values()];
   }
 
@@ -143,42 +142,32 @@ export class Seats {
         recv.setMaxOutgoingBitrate(limits.callOutgoingBitrate),
       ]);
       if (this.closed || left()) throw notFound('Call');
-      this.#seats.set(ref.user, this.#seatOn(hall, ref, rtpCapabilities, send, recv));
+      const seat: Seat = {
+        ...ref,
+        hall,
+        send,
+        recv,
+        rtpCapabilities,
+        sent: new Map(),
+        sending: new Set(),
+        received: new Map(),
+        receiving: 0,
+        connected: false,
+        wholeAt: 0,
+      };
+      for (const transport of [send, recv])
+        transport.on('dtlsstatechange', (state) => {
+          if (state !== 'connected' || seat.connected) return;
+          seat.connected = true;
+          this.#events.connected(seat);
+        });
+      this.#seats.set(ref.user, seat);
       return { send: viewTransport(send), recv: viewTransport(recv), producers: this.#producers(ref.user) };
     } catch (error) {
       hall.seats--;
       for (const transport of made) transport.close();
       throw error;
     }
-  }
-
-  #seatOn(
-    hall: Hall,
-    ref: SeatRef,
-    rtpCapabilities: RtpCapabilities,
-    send: types.WebRtcTransport,
-    recv: types.WebRtcTransport,
-  ): Seat {
-    const seat: Seat = {
-      ...ref,
-      hall,
-      send,
-      recv,
-      rtpCapabilities,
-      sent: new Map(),
-      sending: new Set(),
-      received: new Map(),
-      receiving: 0,
-      connected: false,
-      wholeAt: 0,
-    };
-    for (const transport of [send, recv])
-      transport.on('dtlsstatechange', (state) => {
-        if (state !== 'connected' || seat.connected) return;
-        seat.connected = true;
-        this.#events.connected(seat);
-      });
-    return seat;
   }
 
   #producers(except: number): CallProducer[] {

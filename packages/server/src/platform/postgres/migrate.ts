@@ -169,7 +169,9 @@ async function applyMigrations(
   const { rows } = await client.query<{ version: number; checksum: string | null }>(
     'SELECT version, checksum FROM schema_migrations',
   );
-  const newer = await newerThan(client, migrations.map(versionOf));
+  const versions = migrations.map(versionOf);
+  const unknown = await client.query<Newer>(newerSql, [versions]);
+  const newer = newerText(unknown.rows[0], versions);
   if (newer !== null)
     throw new Error(
       `${newer}. Start that version or a newer one, or restore a backup from before the upgrade. Nothing was changed.`,
@@ -241,18 +243,15 @@ function madeFrom(tables: SqlFile, migrations: SqlFile[]): SqlFile[] {
 
 const shown = (version: number): string => String(version).padStart(4, '0');
 
-/** Says what this program does not know of the store, with both versions; null if it can work with it. */
-async function newerThan(client: Pick<pg.Client, 'query'>, known: number[]): Promise<string | null> {
-  const { rows } = await client.query<{ name: string; program: string | null }>(newerSql, [known]);
-  return newerText(rows[0], known);
+/** A migration that this program does not know. */
+interface Newer {
+  name: string;
+  program: string | null;
 }
-
 const newerSql = `SELECT name, program FROM schema_migrations
   WHERE version <> ALL($1::int[]) AND NOT beside_earlier ORDER BY version DESC LIMIT 1`;
-const newerText = (
-  unknown: { name: string; program: string | null } | undefined,
-  known: number[],
-): string | null =>
+/** Says what this program does not know of the store, with both versions; null if it can work with it. */
+const newerText = (unknown: Newer | undefined, known: number[]): string | null =>
   unknown === undefined
     ? null
     : `the store was migrated by Parley ${unknown.program ?? 'of another version'} (${unknown.name}), and this is ` +

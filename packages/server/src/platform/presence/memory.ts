@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { CountsByKey } from '../flow/counts-by-key.ts';
 import type { PresenceRegistry, SessionRef, UserRef } from './port.ts';
 
 interface Entry {
@@ -11,12 +12,7 @@ interface Entry {
 export function memoryPresence(options: { clock: Clock; node: string; graceMs: number }): PresenceRegistry {
   const { clock, node, graceMs } = options;
   const users = new Map<number, Entry>();
-  const connections = new Map<number, number>();
-  const count = (env: number, by: number): void => {
-    const now = (connections.get(env) ?? 0) + by;
-    if (now > 0) connections.set(env, now);
-    else connections.delete(env);
-  };
+  const connections = new CountsByKey<number>();
   const isOnline = (entry: Entry | undefined): boolean =>
     entry !== undefined && (entry.sessions.length > 0 || entry.graceUntil > clock.monotonic());
 
@@ -27,17 +23,17 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
       let entry = users.get(user);
       const cameOnline = !isOnline(entry);
       const leaving = Math.max(0, (entry?.sessions.length ?? 0) + 1 - maxSockets);
-      const open = (connections.get(env) ?? 0) - leaving;
+      const open = connections.of(env) - leaving;
       if (ceiling !== null && open >= ceiling)
         return Promise.resolve({ refused: true, evict: [], cameOnline: false, connections: open });
       // Copied, because an array that was pushed to reserves room for sixteen more elements.
       if (entry) entry.sessions = [...entry.sessions, session];
       else users.set(user, (entry = { sessions: [session], graceUntil: 0 }));
-      count(env, 1);
+      connections.add(env, 1);
       const evict: SessionRef[] = [];
       while (entry.sessions.length > maxSockets) {
         evict.push({ node, id: entry.sessions.shift()! });
-        count(env, -1);
+        connections.add(env, -1);
       }
       return Promise.resolve({ refused: false, evict, cameOnline, connections: open + 1 });
     },
@@ -46,7 +42,7 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
       const at = entry?.sessions.indexOf(session) ?? -1;
       if (!entry || at < 0) return Promise.resolve({ last: false });
       entry.sessions.splice(at, 1);
-      count(env, -1);
+      connections.add(env, -1);
       if (entry.sessions.length > 0) return Promise.resolve({ last: false });
       entry.graceUntil = clock.monotonic() + graceMs;
       return Promise.resolve({ last: true });
@@ -60,7 +56,7 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
     online,
     onlineEverywhere: online,
     connected: (refs) => Promise.resolve(refs.map((ref) => (users.get(ref.user)?.sessions.length ?? 0) > 0)),
-    connections: (env) => Promise.resolve(connections.get(env) ?? 0),
+    connections: (env) => Promise.resolve(connections.of(env)),
     onDeadNode: () => undefined,
     onBack: () => undefined,
     onReachable: () => undefined,

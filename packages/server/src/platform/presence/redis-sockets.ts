@@ -41,39 +41,31 @@ export function refOfMember(member: string): SessionRef {
 }
 
 /** This node's sockets as they stand in Redis. Every call fails at once while Redis is away. */
-export class RedisSockets {
-  readonly #connection: RedisConnection;
-  readonly #lease: RedisLease;
-  readonly #graceMs: number;
-
-  constructor(connection: RedisConnection, lease: RedisLease, graceMs: number) {
-    this.#connection = connection;
-    this.#lease = lease;
-    this.#graceMs = graceMs;
+export function createRedisSockets({ client }: RedisConnection, current: RedisLease, graceMs: number) {
+  function mustBeReady(): void {
+    if (client.status !== 'ready') throw new Error('Redis is away');
   }
 
-  mustBeReady(): void {
-    if (this.#connection.client.status !== 'ready') throw new Error('Redis is away');
-  }
-
-  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    this.mustBeReady();
-    return runScript(this.#connection.client, script, keys, args);
+  function run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
+    mustBeReady();
+    return runScript(client, script, keys, args);
   }
 
   /** Which users have sockets (`keys` 1), or sockets or a grace period (2). */
-  async exist(refs: readonly UserRef[], keys: 1 | 2): Promise<boolean[]> {
-    this.mustBeReady();
-    const { client } = this.#connection;
+  async function exist(refs: readonly UserRef[], keys: 1 | 2): Promise<boolean[]> {
+    mustBeReady();
     const found = await Promise.all(refs.map((ref) => client.exists(userKeys(keyOf(ref)).slice(0, keys))));
     return found.map((n) => n > 0);
   }
 
   /** Registers a socket under the present lease. */
-  async register(entry: Entry, maxSockets: number, ceiling: number | null): Promise<Registered> {
-    this.mustBeReady();
-    const { client } = this.#connection;
-    const lease = await this.#lease.hold();
+  async function register(entry: Entry, maxSockets: number, ceiling: number | null): Promise<Registered> {
+    mustBeReady();
+    const lease = await current.hold();
     // The user is listed first, so that everything under the lease can be found by its list.
     const [, sockets] = await Promise.all([
       client.sadd(listKey(lease), entry.key),
@@ -84,10 +76,10 @@ export class RedisSockets {
     const member = memberOf(entry, lease);
     // A socket that replaces an own one makes room first; all others need room before anything changes.
     const room =
-      sockets < maxSockets ? await this.#open(entry, member, ceiling, before === '' ? [] : [before]) : null;
+      sockets < maxSockets ? await open(entry, member, ceiling, before === '' ? [] : [before]) : null;
     if (room?.refused) return { ...room, cameOnline: false, evicted: [] };
     const args = [member, entry.openedAt, maxSockets, before];
-    const [came, at, evicted] = (await this.run(addScript, userKeys(entry.key), args)) as [
+    const [came, at, evicted] = (await run(addScript, userKeys(entry.key), args)) as [
       number,
       string,
       string[],
@@ -95,20 +87,20 @@ export class RedisSockets {
     entry.openedAt = at;
     entry.lease = lease;
     const out = before === '' ? evicted : [...evicted, before];
-    const opened = room === null || out.length > 0 ? await this.#open(entry, member, ceiling, out) : room;
-    if (opened.refused) await this.run(removeScript, userKeys(entry.key), [member, lease, 0]);
+    const opened = room === null || out.length > 0 ? await open(entry, member, ceiling, out) : room;
+    if (opened.refused) await run(removeScript, userKeys(entry.key), [member, lease, 0]);
     return { ...opened, cameOnline: came === 1 && !opened.refused, evicted };
   }
 
   /** Adds the socket to its environment, after removing others. */
-  async #open(
+  async function open(
     entry: Entry,
     member: string,
     ceiling: number | null,
     out: readonly string[],
   ): Promise<{ refused: boolean; connections: number }> {
     const args = [member, ceiling ?? '', ...out];
-    const [added, connections] = (await this.run(openScript, [openKey(refOfKey(entry.key).env)], args)) as [
+    const [added, connections] = (await run(openScript, [openKey(refOfKey(entry.key).env)], args)) as [
       number,
       number,
     ];
@@ -116,14 +108,16 @@ export class RedisSockets {
   }
 
   /** Removes a socket; returns true if it was the user's last. */
-  async takeOut(entry: Entry): Promise<boolean> {
+  async function takeOut(entry: Entry): Promise<boolean> {
     if (entry.tried === '') throw new Error('it was never registered');
     const member = memberOf(entry, entry.tried);
-    const args = [member, entry.tried, this.#graceMs];
+    const args = [member, entry.tried, graceMs];
     const [last] = await Promise.all([
-      this.run(removeScript, userKeys(entry.key), args),
-      this.#connection.client.srem(openKey(refOfKey(entry.key).env), member),
+      run(removeScript, userKeys(entry.key), args),
+      client.srem(openKey(refOfKey(entry.key).env), member),
     ]);
     return last === 1;
   }
+
+  return { mustBeReady, run, exist, register, takeOut };
 }

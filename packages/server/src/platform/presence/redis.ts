@@ -1,12 +1,13 @@
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logging.ts';
+import { CountsByKey } from '../flow/counts-by-key.ts';
 import { createPeriodic } from '../flow/periodic.ts';
 import type { Periodic } from '../flow/periodic.ts';
 import type { RedisConnection } from '../redis.ts';
 import type { Added, Lost, PresenceRegistry, SessionRef, UserRef } from './port.ts';
 import { RedisLease, clearLease } from './redis-lease.ts';
 import { endGraceScript, listKey, openKey, userKeys } from './redis-scripts.ts';
-import { keyOf, refOfKey, refOfMember, RedisSockets } from './redis-sockets.ts';
+import { keyOf, refOfKey, refOfMember, createRedisSockets } from './redis-sockets.ts';
 import type { Entry } from './redis-sockets.ts';
 
 /** What this node itself knows about a user, which is all there is while Redis is unreachable. */
@@ -48,11 +49,11 @@ export class RedisPresence implements PresenceRegistry {
   readonly #logger: Logger;
   readonly #periodic: Periodic;
   readonly #users = new Map<string, LocalUser>();
-  readonly #counts = new Map<number, number>();
+  readonly #counts = new CountsByKey<number>();
   /** Sockets to be registered under the present lease, or to be removed. */
   readonly #dirty = new Set<Entry>();
   readonly #lease: RedisLease;
-  readonly #sockets: RedisSockets;
+  readonly #sockets: ReturnType<typeof createRedisSockets>;
   #working: Promise<void> | undefined;
   readonly #deadNodeListeners: ((lost: Lost) => void)[] = [];
   #backListener: ((users: UserRef[]) => void) | undefined;
@@ -65,7 +66,7 @@ export class RedisPresence implements PresenceRegistry {
     this.#graceMs = options.graceMs;
     this.#logger = options.logger;
     this.#lease = new RedisLease({ ...options, leaseMs: options.leaseMs ?? 30_000 });
-    this.#sockets = new RedisSockets(this.#connection, this.#lease, this.#graceMs);
+    this.#sockets = createRedisSockets(this.#connection, this.#lease, this.#graceMs);
     this.#lease.onRenew = () => {
       for (const { sessions } of this.#users.values()) for (const entry of sessions) this.#dirty.add(entry);
     };
@@ -99,7 +100,7 @@ export class RedisPresence implements PresenceRegistry {
     };
     user.sessions.push(entry);
     user.unrecorded = false;
-    this.#count(ref.env, 1);
+    this.#counts.add(ref.env, 1);
     const registering = this.#sockets.register(entry, maxSockets, ceiling);
     entry.pending = registering.catch(() => undefined);
     try {
@@ -115,7 +116,7 @@ export class RedisPresence implements PresenceRegistry {
     } catch {
       // Redis is unreachable: what this node itself knows decides.
       const leaving = Math.max(0, user.sessions.length - maxSockets);
-      const connections = (this.#counts.get(ref.env) ?? 0) - leaving;
+      const connections = this.#counts.of(ref.env) - leaving;
       if (ceiling !== null && connections > ceiling) {
         this.#drop(key, session);
         this.#forget(entry);
@@ -205,7 +206,7 @@ export class RedisPresence implements PresenceRegistry {
       this.#sockets.mustBeReady();
       return await this.#connection.client.scard(openKey(env));
     } catch {
-      return this.#counts.get(env) ?? 0;
+      return this.#counts.of(env);
     }
   }
 
@@ -245,19 +246,13 @@ export class RedisPresence implements PresenceRegistry {
     const [entry] = user.sessions.splice(at, 1);
     entry!.closed = true;
     this.#dirty.delete(entry!);
-    this.#count(user.env, -1);
+    this.#counts.add(user.env, -1);
     return entry;
   }
 
   /** The socket may be registered in Redis and could not be removed; that is done later. */
   #forget(entry: Entry): void {
     if (entry.tried !== '') this.#dirty.add(entry);
-  }
-
-  #count(env: number, by: number): void {
-    const count = (this.#counts.get(env) ?? 0) + by;
-    if (count > 0) this.#counts.set(env, count);
-    else this.#counts.delete(env);
   }
 
   async #unlist(key: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { luaScript, runScript } from '../redis.ts';
-import type { RedisConnection } from '../redis.ts';
+import type { RedisConnection, Script } from '../redis.ts';
 import { memoryRateLimiter } from './memory.ts';
 import { isBucket } from './port.ts';
 import type { Limit, LimitKey, RateLimiter } from './port.ts';
@@ -16,7 +16,14 @@ import type { WindowState } from './rules.ts';
  * ARGV: the time or '', then for each key: burst, rate and 0 for a bucket, or 0, the count and the length for a
  * window. Keys are kept a minute longer than needed.
  */
-const fullAt = `
+const now = `
+local now = tonumber(ARGV[1])
+if not now then
+  local t = redis.call('TIME')
+  now = t[1] * 1000 + t[2] / 1000
+end
+`;
+const fullAt = `${now}
 local function fullAt(key, now)
   local full, at = string.match(redis.call('GET', key) or '', '(%S+) (%S+)')
   full, at = tonumber(full) or 0, tonumber(at) or now
@@ -25,11 +32,6 @@ end
 `;
 
 const takeScript = luaScript(`${fullAt}
-local now = tonumber(ARGV[1])
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] * 1000 + t[2] / 1000
-end
 local before, after, unchanged, ttl, allowed = {}, {}, {}, {}, true
 for i, key in ipairs(KEYS) do
   local burst, rate, ms = tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1])
@@ -64,12 +66,7 @@ return { string.format('%.17g', now), before }
 `);
 
 /** Like `givenBack` in rules.ts. ARGV: the time or '', and the length of the window. */
-const giveBackScript = luaScript(`
-local now = tonumber(ARGV[1])
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] * 1000 + t[2] / 1000
-end
+const giveBackScript = luaScript(`${now}
 local w, c, b = string.match(redis.call('GET', KEYS[1]) or '', '(%d+) (%d+) (%d+)')
 if tonumber(w) == math.floor(now / tonumber(ARGV[2])) and tonumber(c) > 0 then
   redis.call('SET', KEYS[1], string.format('%.0f %.0f %.0f', w, c - 1, b), 'KEEPTTL')
@@ -78,11 +75,6 @@ end
 
 /** Like `owed` in rules.ts. ARGV: the time or '', the rate and the cost. */
 const oweScript = luaScript(`${fullAt}
-local now = tonumber(ARGV[1])
-if not now then
-  local t = redis.call('TIME')
-  now = t[1] * 1000 + t[2] / 1000
-end
 local next = fullAt(KEYS[1], now) + tonumber(ARGV[3]) * 1000 / tonumber(ARGV[2])
 redis.call('SET', KEYS[1], string.format('%.17g %.17g', next, now), 'PX', math.ceil(next - now) + 60000)
 `);
@@ -104,49 +96,31 @@ export function redisRateLimiter(options: {
 }): RateLimiter {
   const { connection, clock, time } = options;
   const local = memoryRateLimiter(clock);
+  /** Fails at once while Redis is away. */
+  const ask = (script: Script, keys: readonly LimitKey[], ...args: number[]): Promise<unknown> =>
+    connection.client.status === 'ready'
+      ? runScript(connection.client, script, keys.map(nameOf), [time?.now() ?? '', ...args])
+      : Promise.reject(new Error('Redis is away'));
   return {
     async take(checks) {
-      if (connection.client.status !== 'ready') return local.take(checks);
-      let reply: [string, string[]];
-      try {
-        reply = (await runScript(
-          connection.client,
-          takeScript,
-          checks.map(({ key }) => nameOf(key)),
-          [time?.now() ?? '', ...checks.flatMap(({ limit }) => argsOf(limit))],
-        )) as [string, string[]];
-      } catch {
-        return local.take(checks);
-      }
-      const now = Number(reply[0]);
+      const keys = checks.map(({ key }) => key);
+      const args = checks.flatMap(({ limit }) => argsOf(limit));
+      const reply = await ask(takeScript, keys, ...args).catch(() => null);
+      if (reply === null) return local.take(checks);
+      const [at, before] = reply as [string, string[]];
+      const now = Number(at);
       return checks.map(({ limit }, i) =>
         isBucket(limit)
-          ? bucketVerdict(Number(reply[1][i]), limit, now)
-          : windowVerdict(windowState(reply[1][i]!), limit, now),
+          ? bucketVerdict(Number(before[i]), limit, now)
+          : windowVerdict(windowState(before[i]!), limit, now),
       );
     },
     async giveBack(checks) {
-      if (connection.client.status !== 'ready') return local.giveBack(checks);
       for (const { key, limit } of checks)
-        await runScript(
-          connection.client,
-          giveBackScript,
-          [nameOf(key)],
-          [time?.now() ?? '', windowOf(limit).ms],
-        ).catch(() => local.giveBack([{ key, limit }]));
+        await ask(giveBackScript, [key], windowOf(limit).ms).catch(() => local.giveBack([{ key, limit }]));
     },
     async owe(key, limit, cost) {
-      if (connection.client.status !== 'ready') return local.owe(key, limit, cost);
-      try {
-        await runScript(
-          connection.client,
-          oweScript,
-          [nameOf(key)],
-          [time?.now() ?? '', limit.perSecond, cost],
-        );
-      } catch {
-        await local.owe(key, limit, cost);
-      }
+      await ask(oweScript, [key], limit.perSecond, cost).catch(() => local.owe(key, limit, cost));
     },
   };
 }

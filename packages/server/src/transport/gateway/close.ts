@@ -15,12 +15,16 @@ const reasonOf = (error: ApiError): string =>
         .replace(/\uFFFD+$/, '')
     : JSON.stringify({ code: error.code, retryAfterMs: error.retryAfterMs });
 
-/** Closes with the error's own close code; returns false if the error has none, because the connection survives it. */
+/** The error's own close code; null if the connection survives it. */
+export function closeCodeOf({ row: { socket } }: ApiError): number | null {
+  return typeof socket === 'object' && socket !== null ? socket.close : null;
+}
+
+/** Closes with the error's own close code; returns false if the error has none. */
 export function closeFor(session: Session, error: ApiError): boolean {
-  const { socket } = error.row;
-  if (typeof socket !== 'object' || socket === null) return false;
-  session.close(socket.close, reasonOf(error));
-  return true;
+  const code = closeCodeOf(error);
+  if (code !== null) session.close(code, reasonOf(error));
+  return code !== null;
 }
 
 /** A login that failed ends the connection whatever the error is, even one that a live socket would survive. */

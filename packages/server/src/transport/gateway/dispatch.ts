@@ -13,7 +13,7 @@ import { ackFrame, errorFrame } from '../../realtime/wire.ts';
 const patience = 100;
 const patienceMs = 10_000;
 
-export interface DispatchOptions {
+interface DispatchOptions {
   login: (session: Session, token: string) => Promise<void>;
   /** Runs a frame of a live session. Returns undefined if there is no answer, otherwise the `d` of the ack. */
   run: (session: Session, frame: Frame) => Promise<unknown> | void;
@@ -29,58 +29,54 @@ export interface DispatchOptions {
 }
 
 /** Turns the bytes that a client sent into the answer it gets (socket#envelopes). */
-export class Dispatch {
-  readonly #options: DispatchOptions;
+export function createDispatch(options: DispatchOptions) {
+  const { clock, logger, log, login, run, acked, confirmed, broken } = options;
 
-  constructor(options: DispatchOptions) {
-    this.#options = options;
-  }
-
-  message(session: Session, data: Buffer, isBinary: boolean): void {
-    if (!session.isOpen || !this.#counts(session, data.length)) return;
+  function message(session: Session, data: Buffer, isBinary: boolean): void {
+    if (!session.isOpen || !counts(session, data.length)) return;
     let value: unknown;
     const text = isBinary ? '' : data.toString();
     try {
       value = JSON.parse(text);
     } catch {
-      return this.#malformed(session);
+      return malformed(session);
     }
     session.invalidInARow = 0;
     let frame: Frame;
     try {
       frame = parseFrame(value, text.includes('\\u'));
     } catch (error) {
-      if (session.state !== 'live') return this.#early(session);
-      return this.#failed(session, requestIdOf(value), error, undefined, session.lastFrameTick);
+      if (session.state !== 'live') return early(session);
+      return failed(session, requestIdOf(value), error, undefined, session.lastFrameTick);
     }
     if (session.state === 'live') {
       if (frame.t === 'auth') return session.close(4400, 'auth comes once');
       session.user!.trace?.received(session, frame, data.length);
-      this.#run(session, frame);
+      execute(session, frame);
     } else if (session.state === 'opened' && frame.t === 'auth') {
-      void this.#options.login(session, (frame.d as { token: string }).token);
-    } else this.#early(session);
+      void login(session, (frame.d as { token: string }).token);
+    } else early(session);
   }
 
   /** Pings and pongs count like any other frame, both as a sign of life and against the budget. */
-  ping(session: Session, data: Buffer): void {
-    if (!session.isOpen || !this.#counts(session, data.length)) return;
+  function ping(session: Session, data: Buffer): void {
+    if (!session.isOpen || !counts(session, data.length)) return;
     session.ws.pong(data);
     session.checkBuffered();
   }
 
-  pong(session: Session, data: Buffer): void {
-    if (!session.isOpen || !this.#counts(session, data.length)) return;
+  function pong(session: Session, data: Buffer): void {
+    if (!session.isOpen || !counts(session, data.length)) return;
     const about = data.toString();
-    if (session.confirms(about)) this.#options.confirmed(session, about);
+    if (session.confirms(about)) confirmed(session, about);
   }
 
   /**
    * Returns false if the client sends more than any client needs to. It is told so, nothing more is read, and the
    * connection is cut a moment later.
    */
-  #counts(session: Session, bytes: number): boolean {
-    session.lastFrameTick = this.#options.clock.monotonic();
+  function counts(session: Session, bytes: number): boolean {
+    session.lastFrameTick = clock.monotonic();
     if (session.spend(bytes, session.lastFrameTick)) return true;
     sendAway(session);
     session.ws.pause();
@@ -88,15 +84,15 @@ export class Dispatch {
   }
 
   /** Handles a first frame that is not `auth` (socket#auth), and anything between `auth` and `hello`. */
-  #early(session: Session): void {
+  function early(session: Session): void {
     if (session.state === 'opened') session.close(4001, 'auth comes first');
     else session.close(4400, 'hello comes first');
   }
 
-  #malformed(session: Session): void {
-    if (session.state !== 'live') return this.#early(session);
+  function malformed(session: Session): void {
+    if (session.state !== 'live') return early(session);
     if (++session.invalidInARow >= realtime.invalidFramesInARow) return session.close(4400, 'not JSON text');
-    this.#failed(
+    failed(
       session,
       undefined,
       new ApiError('invalid_frame', { message: 'Frames are JSON text.' }),
@@ -105,27 +101,26 @@ export class Dispatch {
     );
   }
 
-  #run(session: Session, frame: Frame): void {
+  function execute(session: Session, frame: Frame): void {
     const since = session.lastFrameTick;
     let result: Promise<unknown> | void;
     try {
-      result = this.#options.run(session, frame);
+      result = run(session, frame);
     } catch (error) {
-      return this.#failed(session, frame.id, error, frame.t, since);
+      return failed(session, frame.id, error, frame.t, since);
     }
     if (result === undefined) return;
-    const { clock } = this.#options;
     const isSend = frame.t === 'message.send';
     result.then(
       (d) => {
         session.send(ackFrame(frame.id!, d));
-        if (isSend) this.#options.acked(session, clock.monotonic() - since);
+        if (isSend) acked(session, clock.monotonic() - since);
       },
-      (error: unknown) => this.#failed(session, frame.id, error, frame.t, since),
+      (error: unknown) => failed(session, frame.id, error, frame.t, since),
     );
   }
 
-  #failed(
+  function failed(
     session: Session,
     re: string | number | undefined,
     error: unknown,
@@ -133,21 +128,21 @@ export class Dispatch {
     since: number,
   ): void {
     const api = toApiError(error);
-    this.#options.log.failed(session, type, api, since);
-    if ((api.row.http ?? 0) >= 500) this.#options.broken(session);
-    if (api.code === 'internal')
-      this.#options.logger.error({ session: session.id, err: error }, 'a frame failed');
-    if (api.code === 'rate_limited' && this.#isOutOfPatience(session))
-      return sendAway(session, api.retryAfterMs!);
+    log.failed(session, type, api, since);
+    if ((api.row.http ?? 0) >= 500) broken(session);
+    if (api.code === 'internal') logger.error({ session: session.id, err: error }, 'a frame failed');
+    if (api.code === 'rate_limited' && isOutOfPatience(session)) return sendAway(session, api.retryAfterMs!);
     if (!closeFor(session, api)) session.send(errorFrame(re, api));
   }
 
-  #isOutOfPatience(session: Session): boolean {
-    const tick = this.#options.clock.monotonic();
+  function isOutOfPatience(session: Session): boolean {
+    const tick = clock.monotonic();
     if (tick - session.refusedSinceTick > patienceMs) {
       session.refusedSinceTick = tick;
       session.refused = 0;
     }
     return ++session.refused > patience;
   }
+
+  return { message, ping, pong };
 }

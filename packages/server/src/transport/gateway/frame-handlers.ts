@@ -10,34 +10,23 @@ import type {
 import { clientCaller } from '../../features/callers.ts';
 import { signal } from '../../features/calls/signal.ts';
 import type { CallFrame } from '../../features/calls/signal.ts';
-import type { Context, Services } from '../../features/context.ts';
+import type { Context } from '../../features/context.ts';
 import { requireFeature } from '../../features/enabled.ts';
-import type { TypedHandlers } from '../../features/handlers.ts';
-import type { Authenticator } from '../../features/tenancy/authenticate.ts';
-import type { Db } from '../../platform/postgres/db.ts';
-import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { frameLimits, take } from '../limits.ts';
 import type { Taken } from '../limits.ts';
-import type { OperationTurns } from '../turns.ts';
 import type { Delivery } from '../../realtime/delivery.ts';
 import type { Frame } from './frames.ts';
-import type { Hub } from '../../realtime/hub.ts';
 import { bindOperationFrames } from './operation-frames.ts';
-import type { Presence } from '../../realtime/presence.ts';
+import type { GatewayOptions } from './options.ts';
 import type { Session } from './session.ts';
 import type { Typing } from '../../realtime/typing.ts';
 
 /** What each client frame does. Frames that run an operation are bound from the table; those of the socket alone are here. */
 
-export interface FrameHandlerOptions {
-  db: Db;
-  services: Services;
-  handlers: TypedHandlers;
-  authenticator: Authenticator;
-  limiter: RateLimiter;
-  turns: OperationTurns;
-  hub: Hub;
-  presence: Presence;
+interface FrameHandlerOptions extends Pick<
+  GatewayOptions,
+  'db' | 'services' | 'handlers' | 'authenticator' | 'limiter' | 'turns' | 'hub' | 'presence'
+> {
   typing: Typing;
   delivery: Delivery;
 }

@@ -1,74 +1,27 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { Server } from 'node:http';
 import { realtime } from '@parley/protocol';
-import type { Services } from '../../features/context.ts';
-import type { TypedHandlers } from '../../features/handlers.ts';
-import type { SocketHistory } from '../../features/live/history.ts';
-import type { Recorder } from '../../features/logs/recorder.ts';
 import { channels } from '../../features/node-bus.ts';
-import type { NodeBus } from '../../features/node-bus.ts';
 import { mayType } from '../../features/presence/sql.ts';
-import type { Authenticator } from '../../features/tenancy/authenticate.ts';
-import type { Timers } from '../../platform/clock.ts';
-import type { Logger } from '../../platform/logging.ts';
-import type { Db } from '../../platform/postgres/db.ts';
-import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import { ActivityCount } from './activity-count.ts';
 import { Delivery } from '../../realtime/delivery.ts';
-import { Dispatch } from './dispatch.ts';
-import { drain, sendGoaway } from './drain.ts';
-import type { OperationTurns } from '../turns.ts';
-import { createFrameHandlers } from './frame-handlers.ts';
-import type { Hub } from '../../realtime/hub.ts';
-import { KeepAlive } from './keep-alive.ts';
-import type { LiveSockets } from '../../realtime/live-sockets.ts';
-import { Login } from './login.ts';
-import { Opening } from './opening.ts';
-import type { OpeningOptions } from './opening.ts';
-import { SocketLog } from './socket-log.ts';
 import { PeerNodes } from '../../realtime/peer-nodes.ts';
-import type { Presence } from '../../realtime/presence.ts';
 import type { ReceiptRelay } from '../../realtime/receipts.ts';
-import type { Session } from './session.ts';
-import { silentBounds } from './sessions.ts';
-import type { Sessions, SilentBounds } from './sessions.ts';
-import { CredentialRecheck } from './credential-recheck.ts';
-import type { Tracing } from '../../realtime/tracing.ts';
 import { Typing } from '../../realtime/typing.ts';
 import { pushFrame } from '../../realtime/wire.ts';
-import type { Writer } from './writer.ts';
-
-export interface GatewayOptions {
-  db: Db;
-  services: Services;
-  handlers: TypedHandlers;
-  authenticator: Authenticator;
-  limiter: RateLimiter;
-  turns: OperationTurns;
-  bus: NodeBus;
-  hub: Hub;
-  presence: Presence;
-  sockets: LiveSockets;
-  sessions: Sessions;
-  receipts: ReceiptRelay;
-  writer: Writer<Session>;
-  node: string;
-  logger: Logger;
-  timers: Timers;
-  /** Identifies the life of the store: another value after it was restored to an earlier state or taken over. */
-  storeEpoch: () => string;
-  /** True if the client's address is what the proxy in front says (CHAT_TRUST_PROXY). */
-  trustProxy: boolean;
-  /** Whether a request comes from this machine, directly (this-machine.ts). */
-  isLocal: (request: IncomingMessage) => boolean;
-  /** How many connections the process may have open; sockets may use most of them. */
-  maxConnections?: number;
-  silentBounds?: SilentBounds;
-  onRefused: OpeningOptions['onRefused'];
-  random: () => number;
-  recorder: Pick<Recorder, 'add'>;
-  history: Pick<SocketHistory, 'opened' | 'closed'>;
-  tracing: Tracing;
-}
+import { ActivityCount } from './activity-count.ts';
+import { CredentialRecheck } from './credential-recheck.ts';
+import { createDispatch } from './dispatch.ts';
+import { drain, sendGoaway } from './drain.ts';
+import { createFrameHandlers } from './frame-handlers.ts';
+import { createKeepAlive } from './keep-alive.ts';
+import type { KeepAlive } from './keep-alive.ts';
+import { createLogin } from './login.ts';
+import { Opening } from './opening.ts';
+import type { GatewayOptions } from './options.ts';
+import type { Session } from './session.ts';
+import { silentBounds } from './sessions.ts';
+import type { Sessions } from './sessions.ts';
+import { createSocketLog } from './socket-log.ts';
+import type { SocketLog } from './socket-log.ts';
 
 const resyncHint = pushFrame('resync_hint', {});
 const tickMs = 200;
@@ -96,15 +49,15 @@ export class Gateway {
 
   constructor(options: GatewayOptions) {
     this.#options = options;
-    const { services, hub, bus, presence, logger, timers, random } = options;
+    const { services, hub, bus, presence, logger, random } = options;
     const { clock } = services;
     const { tally } = services.analytics;
     const now = () => clock.monotonic();
     this.#sessions = options.sessions;
-    this.#log = new SocketLog({ recorder: options.recorder, history: options.history, clock });
+    this.#log = createSocketLog({ ...options, clock });
     this.#receipts = options.receipts;
-    options.writer.onFlushed(() => tally.flushedFanouts(now()));
-    hub.onFanout((env) => tally.fanout(env, now()));
+    options.writer.onFlushed = () => tally.flushedFanouts(now());
+    hub.onFanout = (env) => tally.fanout(env, now());
     this.#delivery = new Delivery({
       db: options.db,
       receipt: (mark) => this.#receipts.add(mark),
@@ -119,21 +72,20 @@ export class Gateway {
       logger,
       analytics: services.analytics,
     });
-    this.#keepAlive = new KeepAlive(this.#sessions, clock);
-    const login = new Login({
+    this.#keepAlive = createKeepAlive(this.#sessions, clock);
+    const login = createLogin({
       ...options,
-      sessions: this.#sessions,
       keepAlive: this.#keepAlive,
       log: this.#log,
       onHello: (session) => {
         if (this.#opening.closed) sendGoaway(session, random);
       },
     });
-    const dispatch = new Dispatch({
+    const dispatch = createDispatch({
       clock,
       logger,
       log: this.#log,
-      login: (session, token) => login.run(session, token),
+      login,
       acked: ({ user }, ms) => tally.ack(user!.env, ms),
       confirmed: ({ user }, about) => options.sockets.confirmed({ env: user!.env, user: user!.no, about }),
       broken: ({ user }) => user && tally.add(user.env, 'errors'),
@@ -144,21 +96,12 @@ export class Gateway {
       }),
     });
     this.#opening = new Opening({
+      ...options,
       clock,
-      timers,
       ids: services.ids,
-      limiter: options.limiter,
-      trustProxy: options.trustProxy,
-      isLocal: options.isLocal,
-      maxConnections: options.maxConnections ?? Infinity,
-      sessions: this.#sessions,
-      writer: options.writer,
-      silentBounds: options.silentBounds ?? silentBounds,
-      onRefused: options.onRefused,
+      silentBounds,
       events: {
-        message: (session, data, isBinary) => dispatch.message(session, data, isBinary),
-        ping: (session, data) => dispatch.ping(session, data),
-        pong: (session, data) => dispatch.pong(session, data),
+        ...dispatch,
         closed: (session, code) => {
           session.closeCode ||= code;
           // 1006: the client did not say that it closes, nor answer when we did.

@@ -4,14 +4,13 @@ import { WebSocketServer } from 'ws';
 import type { ServerOptions, WebSocket } from 'ws';
 import { ApiError, limits, realtime } from '@parley/protocol';
 import { networkOf } from '../../platform/address.ts';
-import type { Clock, Ids, Timers } from '../../platform/clock.ts';
-import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+import type { Clock, Ids } from '../../platform/clock.ts';
 import { ofAddress, rateHeaders, take } from '../limits.ts';
 import { rawFailure } from '../rest/raw-answer.ts';
+import type { GatewayOptions } from './options.ts';
 import { Session } from './session.ts';
-import type { Sessions, SilentBounds } from './sessions.ts';
+import type { SilentBounds } from './sessions.ts';
 import { checkUpgrade, clientAddress } from './upgrade.ts';
-import type { Writer } from './writer.ts';
 
 /** What happens on an open socket. */
 export interface SocketEvents {
@@ -21,20 +20,13 @@ export interface SocketEvents {
   closed(session: Session, code: number): void;
 }
 
-export interface OpeningOptions {
-  sessions: Sessions;
-  writer: Writer<Session>;
+export interface OpeningOptions extends Pick<
+  GatewayOptions,
+  'sessions' | 'writer' | 'timers' | 'limiter' | 'trustProxy' | 'isLocal' | 'maxConnections' | 'onRefused'
+> {
   clock: Clock;
-  timers: Timers;
   ids: Ids;
-  limiter: RateLimiter;
-  trustProxy: boolean;
-  isLocal: (request: IncomingMessage) => boolean;
-  /** How many connections the process may have open. */
-  maxConnections: number;
   silentBounds: SilentBounds;
-  /** A socket of this address was refused because the address has too many. */
-  onRefused: (address: string) => void;
   events: SocketEvents;
 }
 
@@ -66,33 +58,30 @@ const serverOptions: ServerOptions & { maxFragments: number; closeTimeout: numbe
 
 type Tagged = WebSocket & { session: Session };
 
+/** One function for all sockets, because a closure per socket would cost memory; `this` is the socket. */
+const onSocket = <A extends unknown[]>(run: (session: Session, ...args: A) => void) =>
+  function (this: WebSocket, ...args: A): void {
+    run((this as Tagged).session, ...args);
+  };
+
 /** Opens sockets: an upgrade request is refused, or becomes a session that has to log in. */
 export class Opening {
   readonly #options: OpeningOptions;
   readonly #wss: WebSocketServer;
-  readonly #onMessage: (this: WebSocket, data: Buffer, isBinary: boolean) => void;
-  readonly #onPing: (this: WebSocket, data: Buffer) => void;
-  readonly #onPong: (this: WebSocket, data: Buffer) => void;
-  readonly #onClose: (this: WebSocket, code: number) => void;
+  readonly #listeners: Parameters<WebSocket['on']>[];
   /** Set at shutdown: no more sockets are opened. */
   closed = false;
 
   constructor(options: OpeningOptions) {
     this.#options = options;
     const { events } = options;
-    // One function for all sockets, because a closure per socket would cost memory; `this` is the socket.
-    this.#onMessage = function (data, isBinary) {
-      events.message((this as Tagged).session, data, isBinary);
-    };
-    this.#onPing = function (data) {
-      events.ping((this as Tagged).session, data);
-    };
-    this.#onPong = function (data) {
-      events.pong((this as Tagged).session, data);
-    };
-    this.#onClose = function (code) {
-      events.closed((this as Tagged).session, code);
-    };
+    this.#listeners = [
+      ['message', onSocket(events.message)],
+      ['ping', onSocket(events.ping)],
+      ['pong', onSocket(events.pong)],
+      ['close', onSocket(events.closed)],
+      ['error', ignore],
+    ];
     this.#wss = new WebSocketServer(serverOptions);
     this.#wss.on('wsClientError', (error: Error, socket: Duplex, request: IncomingMessage) => {
       const refusal = new ApiError('invalid_request', { message: `${error.message}.` });
@@ -131,11 +120,7 @@ export class Opening {
       });
       (ws as Tagged).session = session;
       sessions.add(session);
-      ws.on('message', this.#onMessage);
-      ws.on('ping', this.#onPing);
-      ws.on('pong', this.#onPong);
-      ws.on('close', this.#onClose);
-      ws.on('error', ignore);
+      for (const [event, listener] of this.#listeners) ws.on(event, listener);
     });
   }
 

@@ -59,7 +59,6 @@ export class Session implements LiveSession {
   expiryAnnounced = false;
   /** True if the presence registry has it. */
   registered = false;
-  /** The code with which either side closed it; 0 while it is open. */
   closeCode = 0;
   /** True if the log already says why it was closed. */
   noted = false;
@@ -68,14 +67,12 @@ export class Session implements LiveSession {
   #budgetWholeTick = 0;
   refused = 0;
   refusedSinceTick = 0;
-  /** Numbers of the users whose presence it watches. */
   watching: Set<number> | undefined;
   /** The context of its operations, and the limits they count against; made when first needed. */
   context: Context | undefined;
   checks: { [rate in RateClass]?: readonly Check[] } | undefined;
   /** The calls whose media it opened. */
   calls: Map<string, OpenCall> | undefined;
-  /** `delivered` marks that wait to be written. */
   delivered: Map<string, number> | undefined;
   /** What the client was asked to confirm. */
   #asked: Set<string> | undefined;
@@ -167,8 +164,8 @@ export class Session implements LiveSession {
   }
 
   /** Sends the close code and cuts the connection, without waiting for an answer from a client that may be gone. */
-  end(code: number, reason = ''): void {
-    this.close(code, reason);
+  end(code: number): void {
+    this.close(code);
     this.ws.terminate();
   }
 }

@@ -1,4 +1,5 @@
 import type { Timers } from '../../platform/clock.ts';
+import { CountsByKey } from '../../platform/flow/counts-by-key.ts';
 import type { Session } from './session.ts';
 
 /** How many sockets that have not sent their `auth` may be open at once, of one address and in all. */
@@ -15,7 +16,7 @@ export class Sessions {
   /** Sockets that have not logged in yet, in the order in which they were opened. */
   readonly opened = new Set<Session>();
   /** How many sockets have not sent their `auth`, by address. */
-  readonly #silent = new Map<string, number>();
+  readonly #silent = new CountsByKey<string>();
   #allSilent = 0;
   readonly #timers: Timers;
   #onEmpty: (() => void) | undefined;
@@ -30,14 +31,14 @@ export class Sessions {
 
   /** Whether one more socket of this address may be opened. */
   room({ perAddress, inAll }: SilentBounds, address: string): 'free' | 'address full' | 'all full' {
-    if ((this.#silent.get(address) ?? 0) >= perAddress) return 'address full';
+    if (this.#silent.of(address) >= perAddress) return 'address full';
     return this.#allSilent >= inAll ? 'all full' : 'free';
   }
 
   add(session: Session): void {
     this.opened.add(session);
     this.#allSilent++;
-    this.#silent.set(session.address, (this.#silent.get(session.address) ?? 0) + 1);
+    this.#silent.add(session.address, 1);
   }
 
   /** The session sent its `auth`, or has closed. */
@@ -45,9 +46,7 @@ export class Sessions {
     if (session.heard) return;
     session.heard = true;
     this.#allSilent--;
-    const left = this.#silent.get(session.address)! - 1;
-    if (left > 0) this.#silent.set(session.address, left);
-    else this.#silent.delete(session.address);
+    this.#silent.add(session.address, -1);
   }
 
   /** The session got its id and its user. */

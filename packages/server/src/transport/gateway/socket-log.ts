@@ -1,33 +1,23 @@
 import { clientFrames } from '@parley/protocol';
 import type { ApiError, CloseCode } from '@parley/protocol';
-import type { SocketHistory } from '../../features/live/history.ts';
-import type { Recorder } from '../../features/logs/recorder.ts';
 import { provenBy } from '../../features/tenancy/authenticate.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { closeCodeOf } from './close.ts';
+import type { GatewayOptions } from './options.ts';
 import type { Session } from './session.ts';
 
 /**
  * What is stored about an environment's sockets: in its log, frames that failed, logins that were refused and sockets
  * that we closed; and when each socket was opened and closed.
  */
-export class SocketLog {
-  readonly #recorder: Pick<Recorder, 'add'>;
-  readonly #history: Pick<SocketHistory, 'opened' | 'closed'>;
-  readonly #clock: Clock;
-
-  constructor(options: {
-    recorder: Pick<Recorder, 'add'>;
-    history: Pick<SocketHistory, 'opened' | 'closed'>;
-    clock: Clock;
-  }) {
-    this.#recorder = options.recorder;
-    this.#history = options.history;
-    this.#clock = options.clock;
-  }
-
-  opened(session: Session): void {
-    session.loggedInAt = this.#clock.now();
-    this.#history.opened(rowOf(session));
+export function createSocketLog({
+  recorder,
+  history,
+  clock,
+}: Pick<GatewayOptions, 'recorder' | 'history'> & { clock: Clock }) {
+  function opened(session: Session): void {
+    session.loggedInAt = clock.now();
+    history.opened(rowOf(session));
   }
 
   /**
@@ -35,70 +25,69 @@ export class SocketLog {
    * @param type the type of the frame, if it is a known one.
    * @param since the tick at which the frame arrived.
    */
-  failed(session: Session, type: string | undefined, error: ApiError, since: number): void {
-    const { socket } = error.row;
-    const closes = typeof socket === 'object' && socket !== null;
-    if (closes) session.noted = true;
-    this.#add(session, {
-      operation: operationOf(type),
-      code: error.code,
-      status: closes ? socket.close : null,
-      ms: this.#clock.monotonic() - since,
-    });
+  function failed(session: Session, type: string | undefined, error: ApiError, since: number): void {
+    const status = closeCodeOf(error);
+    if (status !== null) session.noted = true;
+    add(session, { operation: operationOf(type), code: error.code, status, ms: clock.monotonic() - since });
   }
 
   /**
    * A login was refused. It appears in an environment's log if the refused credential proves to which environment it
    * belongs.
    */
-  refused(session: Session, error: ApiError): void {
+  function refused(session: Session, error: ApiError): void {
     session.noted = true;
     const proven = provenBy(error);
     const env = session.env?.no ?? proven?.env.no;
     if (env === undefined) return;
-    const { socket } = error.row;
-    const user = session.user?.no ?? proven?.user ?? undefined;
-    this.#recorder.add({
+    recorder.add({
       env,
-      at: this.#clock.now(),
+      at: clock.now(),
       kind: 'socket',
       failed: true,
-      ms: this.#clock.monotonic() - session.openedTick,
+      ms: clock.monotonic() - session.openedTick,
       operation: 'auth',
-      status: typeof socket === 'object' && socket !== null ? socket.close : null,
+      status: closeCodeOf(error),
       code: error.code,
       caller: 'client',
-      ...(proven ? { callerId: proven.keyId } : {}),
-      ...(user === undefined ? {} : { user }),
+      callerId: proven?.keyId,
+      user: session.user?.no ?? proven?.user ?? undefined,
       address: session.address,
     });
   }
 
   /** A live socket has closed. It is an error if we closed it for a reason, and none if the client closed it. */
-  closed(session: Session): void {
-    this.#history.closed({ ...rowOf(session), closeCode: session.closeCode });
+  function closed(session: Session): void {
+    history.closed({ ...rowOf(session), closeCode: session.closeCode });
     const code = putOut[session.closeCode as CloseCode];
     if (code === undefined || session.noted) return;
-    this.#add(session, { operation: 'close', code, status: session.closeCode, ms: 0 });
+    add(session, { operation: 'close', code, status: session.closeCode, ms: 0 });
   }
 
-  #add(session: Session, what: { operation: string; code: string; status: number | null; ms: number }): void {
+  function add(
+    session: Session,
+    what: { operation: string; code: string; status: number | null; ms: number },
+  ): void {
     const { user } = session;
     if (!user) return;
-    this.#recorder.add({
+    recorder.add({
       env: user.env,
-      at: this.#clock.now(),
+      at: clock.now(),
       kind: 'socket',
       failed: true,
       ...what,
       caller: 'client',
-      ...(session.keyId === null ? {} : { callerId: session.keyId }),
+      callerId: session.keyId ?? undefined,
       user: user.no,
       address: session.address,
       session: session.id,
     });
   }
+
+  return { opened, failed, refused, closed };
 }
+
+export type SocketLog = ReturnType<typeof createSocketLog>;
 
 /** The error code that a close code is logged as. */
 const putOut: { readonly [C in CloseCode]?: string } = {

@@ -29,12 +29,13 @@ export class Writer<S extends { flush(): void }> {
   #last: { frames: Buffer[]; bytes: Buffer } | null = null;
   readonly #pace: Pace;
   readonly #timers: Timers;
-  readonly #onOverflow: (session: S) => void;
-  readonly #onFlushed: (() => void)[] = [];
+  readonly overflowed: (session: S) => void;
+  /** Called when everything collected was written. */
+  onFlushed: () => void = () => undefined;
 
-  constructor(timers: Timers, onOverflow: (session: S) => void, pressure?: Pressure) {
+  constructor(timers: Timers, overflowed: (session: S) => void, pressure?: Pressure) {
     this.#timers = timers;
-    this.#onOverflow = onOverflow;
+    this.overflowed = overflowed;
     this.#pace = new Pace({
       msPerRate: writeMsPerRate,
       mostMs: () => Math.min(writeMaxMs, this.#perSocket * writeMsPerFrame),
@@ -78,15 +79,6 @@ export class Writer<S extends { flush(): void }> {
     this.#dirty = [];
     for (const session of sessions) session.flush();
     this.#last = null;
-    for (const listener of this.#onFlushed) listener();
-  }
-
-  /** Calls the listener when everything collected was written. */
-  onFlushed(listener: () => void): void {
-    this.#onFlushed.push(listener);
-  }
-
-  overflowed(session: S): void {
-    this.#onOverflow(session);
+    this.onFlushed();
   }
 }

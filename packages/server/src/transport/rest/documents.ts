@@ -13,18 +13,10 @@ const headers = {
 };
 
 export function documentPages(): Page[] {
-  return ['openapi.json', 'asyncapi.json'].map((name) => {
-    let read: Promise<string> | undefined;
-    return {
-      path: `/${name}`,
-      contentType: 'application/json',
-      headers,
-      // Kept: the files never change while the process runs.
-      body: () => {
-        read ??= readFile(resolve(`@parley/protocol/generated/${name}`), 'utf8');
-        read.catch(() => (read = undefined));
-        return read;
-      },
-    };
-  });
+  return ['openapi.json', 'asyncapi.json'].map((name) => ({
+    path: `/${name}`,
+    contentType: 'application/json',
+    headers,
+    body: () => readFile(resolve(`@parley/protocol/generated/${name}`)),
+  }));
 }

@@ -62,7 +62,7 @@ export class Idempotency {
     const place = `${ctx.env?.no ?? nameOf(ctx.caller)} ${request.key} ${request.route}`;
     for (let before = this.#running.get(place); before; before = this.#running.get(place))
       await before.catch(() => undefined);
-    const slot = new Slot(ctx, request, new AnswerQuota(this.#limiter, ctx));
+    const slot = new Slot(ctx, request, answerQuota(this.#limiter, ctx));
     const mine = manner.repeatable ? outside(ctx, slot, execute, manner) : within(ctx, slot, execute, manner);
     this.#running.set(place, mine);
     try {
@@ -133,53 +133,40 @@ const subjectBytes = 50;
  * Bounds how much is stored for an environment and for a client. Without room a new request is refused before it
  * runs, because without a stored answer a repetition would run it twice. Answers already stored are still replayed.
  */
-class AnswerQuota {
-  readonly #limiter: RateLimiter;
-  readonly #checks: ReturnType<typeof answerLimits>;
-  /** The limiter is asked while the key is being claimed. */
-  readonly #refused: Promise<ApiError | null>;
-
-  constructor(limiter: RateLimiter, ctx: HttpContext) {
-    this.#limiter = limiter;
-    this.#checks = answerLimits(ctx.caller, ctx.services.plans, ctx.env);
-    this.#refused = this.#ask();
-    this.#refused.catch(() => undefined);
-  }
-
-  async #ask(): Promise<ApiError | null> {
-    for (const check of this.#checks) {
-      const { refused } = await take(this.#limiter, [check]);
+function answerQuota(limiter: RateLimiter, ctx: HttpContext) {
+  const checks = answerLimits(ctx.caller, ctx.services.plans, ctx.env);
+  const ask = async (): Promise<void> => {
+    for (const check of checks) {
+      const { refused } = await take(limiter, [check]);
       if (refused)
-        return new ApiError('rate_limited', {
+        throw new ApiError('rate_limited', {
           message: 'Too many answers are kept for Idempotency-Keys. Retry later.',
           retryAfterMs: refused.retryAfterMs!,
         });
     }
-    return null;
-  }
-
-  async check(): Promise<void> {
-    const refused = await this.#refused;
-    if (refused) throw refused;
-  }
-
-  /** Called after the commit: counts what was stored beyond the first KB, which was counted when asking. */
-  used(bytes: number): void {
-    for (const { key, limit } of this.#checks)
-      void this.#limiter.owe(key, limit, (bytes + rowBytes) / 1_024 - 1);
-  }
+  };
+  // The limiter is asked while the key is being claimed.
+  const asked = ask();
+  asked.catch(() => undefined);
+  return {
+    check: () => asked,
+    /** Called after the commit: counts what was stored beyond the first KB, which was counted when asking. */
+    used: (bytes: number): void => {
+      for (const { key, limit } of checks) void limiter.owe(key, limit, (bytes + rowBytes) / 1_024 - 1);
+    },
+  };
 }
 
 /** The place where the answer to one key and route is stored. */
 class Slot {
   readonly key: string;
-  readonly quota: AnswerQuota;
+  readonly quota: ReturnType<typeof answerQuota>;
   readonly #ctx: HttpContext;
   readonly #body: unknown;
   readonly #route: Buffer;
   readonly #fingerprint: Buffer;
 
-  constructor(ctx: HttpContext, { key, route, body }: Request, quota: AnswerQuota) {
+  constructor(ctx: HttpContext, { key, route, body }: Request, quota: Slot['quota']) {
     const caller = nameOf(ctx.caller);
     // A keyed hash, because a path names a user, and a plain hash of it would outlive an erasure.
     const { vault } = ctx.services;

@@ -49,21 +49,11 @@ export interface Arrival {
   role?: AccountRole;
 }
 
-export interface Gatekeeper {
-  /**
-   * Runs before the body is read, and refuses what another site may have made a signed-in browser send. null if there
-   * is nothing to check.
-   */
-  guard: ((request: FastifyRequest) => ApiError | undefined) | null;
-  /** @param named the environments that the request names (header, query). */
-  authenticate(request: FastifyRequest, named: string[]): Promise<Arrival>;
-}
-
 /** How the callers of an operation are let in. */
 export function createGatekeeper(
   operation: Operation,
   options: Pick<RestOptions, 'authenticator' | 'sessions' | 'isLocal'>,
-): Gatekeeper {
+) {
   const forAnyone = operation.callers.includes('anyone');
   const sessions = forAnyone || operation.callers.includes('dashboard') ? options.sessions : undefined;
   /** The cookie is ignored if the request has an Authorization header. */
@@ -84,6 +74,7 @@ export function createGatekeeper(
     return undefined;
   }
 
+  /** @param named the environments that the request names (header, query). */
   async function authenticate(request: FastifyRequest, named: string[]): Promise<Arrival> {
     const cookie = cookieOf(request);
     if (sessions === undefined || (cookie === undefined && !forAnyone)) {
@@ -111,7 +102,14 @@ export function createGatekeeper(
     }
   }
 
-  return { guard: sessions ? guard : null, authenticate };
+  return {
+    /**
+     * Runs before the body is read, and refuses what another site may have made a signed-in browser send. null if there
+     * is nothing to check.
+     */
+    guard: sessions ? guard : null,
+    authenticate,
+  };
 }
 
 /** An invalid cookie counts as none. */

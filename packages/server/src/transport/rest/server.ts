@@ -148,15 +148,33 @@ export function createRest(options: RestOptions): FastifyInstance {
     const operation = request.routeOptions.config.operation ?? 'none';
     const ms = reply.elapsedTime;
     metrics.requestSeconds.observe({ operation, status: String(reply.statusCode) }, ms / 1000);
-    if (request.concerns) services.analytics.tally.request(request.concerns.env.no, reply.statusCode);
+    const { concerns } = request;
+    if (concerns) {
+      services.analytics.tally.request(concerns.env.no, reply.statusCode);
+      options.recorder.add({
+        env: concerns.env.no,
+        at: services.clock.now(),
+        kind: 'request',
+        failed: reply.statusCode >= 400,
+        ms,
+        requestId: request.id,
+        method: request.method,
+        operation,
+        status: reply.statusCode,
+        code: request.failure ?? null,
+        caller: concerns.caller === 'anyone' ? undefined : concerns.caller,
+        callerId: concerns.callerId,
+        user: concerns.user,
+        address: request.ip,
+      });
+    }
     const line = {
       requestId: request.id,
-      env: request.concerns?.env.id,
+      env: concerns?.env.id,
       operation,
       status: reply.statusCode,
       ms: Math.round(ms),
     };
-    note(request, reply.statusCode, operation, ms);
     // Refusals of strangers are not logged, because there may be thousands per second.
     const quiet =
       request.routeOptions.config.quiet ?? (request.who === undefined && reply.statusCode === 429);
@@ -166,29 +184,6 @@ export function createRest(options: RestOptions): FastifyInstance {
     else logger.info(line, 'request');
     done();
   });
-
-  /** Adds the request to the log of its environment, if it concerns one. */
-  function note(request: FastifyRequest, status: number, operation: string, ms: number): void {
-    const { concerns } = request;
-    if (!concerns) return;
-    const { caller, callerId, user } = concerns;
-    options.recorder.add({
-      env: concerns.env.no,
-      at: services.clock.now(),
-      kind: 'request',
-      failed: status >= 400,
-      ms,
-      requestId: request.id,
-      method: request.method,
-      operation,
-      status,
-      code: request.failure ?? null,
-      ...(caller === 'anyone' ? {} : { caller }),
-      ...(callerId === undefined ? {} : { callerId }),
-      ...(user === undefined ? {} : { user }),
-      address: request.ip,
-    });
-  }
 
   app.setErrorHandler(async (error: FastifyError | ApiError, request, reply) => {
     const api = toApiError(error);
@@ -268,36 +263,29 @@ export function createRest(options: RestOptions): FastifyInstance {
   }
 
   for (const path of ['/v1', '/v1/'])
-    app.get(path, { config: { operation: 'none', quiet: true } }, async (request, reply) => {
-      await anonymous(request, reply);
+    app.get(path, { config: { operation: 'none', quiet: true }, onRequest: anonymous }, () => {
       throw new ApiError('not_found', {
         message:
           'Here is the socket: open it as a WebSocket. If you did, a proxy in between drops the upgrade.',
       });
     });
-  app.get('/healthz', { config: { operation: 'healthz', quiet: true } }, async (request, reply) => {
-    await unhurried(request, reply);
-    return reply.sent ? reply : { status: 'ok' };
-  });
+  const healthz = { operation: 'healthz', quiet: true };
+  app.get('/healthz', { config: healthz, onRequest: unhurried }, () => ({ status: 'ok' }));
   const readiness = remembered(options.readiness, readyMs, () => services.clock.monotonic());
-  app.get('/readyz', { config: { operation: 'readyz', quiet: true } }, async (request, reply) => {
-    await unhurried(request, reply);
-    if (reply.sent) return reply;
+  const readyz = { operation: 'readyz', quiet: true };
+  app.get('/readyz', { config: readyz, onRequest: unhurried }, async (_request, reply) => {
     const found = await readiness();
     return reply.code(found.status === 'not ready' ? 503 : 200).send({ ...found, ...options.details() });
   });
   for (const page of options.pages) {
+    const config = { operation: 'page', quiet: true };
     const answer = createPage(page, () => services.clock.now(), options.isLocal);
-    app.get(page.path, { config: { operation: 'page', quiet: true } }, async (request, reply) => {
-      await anonymous(request, reply);
-      return answer(request, reply);
-    });
+    app.get(page.path, { config, onRequest: anonymous }, answer);
   }
   for (const { path, answer } of options.apps ?? []) {
     // Belongs to the control plane, so that pages of other sites cannot read it.
     const config = { operation: 'page', plane: 'control', quiet: true } as const;
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-      await anonymous(request, reply);
       const [asked, query = ''] = request.url.split('?', 2) as [string, string?];
       const accepted = String(request.headers['accept-encoding'] ?? '');
       const { status, headers, body } = await answer(asked, accepted, query);
@@ -306,8 +294,7 @@ export function createRest(options: RestOptions): FastifyInstance {
         return reply.code(304).removeHeader('content-encoding').send();
       return reply.code(status).send(body);
     };
-    app.get(path, { config }, handler);
-    app.get(`${path}/*`, { config }, handler);
+    for (const url of [path, `${path}/*`]) app.get(url, { config, onRequest: anonymous }, handler);
   }
   return app;
 }

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ApiError } from '@parley/protocol';
+import { CountsByKey } from '../../platform/flow/counts-by-key.ts';
 import { CountsPerSecond } from '../../platform/flow/counts-per-second.ts';
 import { WaitingQuota } from '../../platform/flow/waiting-quota.ts';
 
@@ -72,7 +73,7 @@ export class SlowClients {
   readonly #answers: Deadline<Answer>;
   /** The answer to the latest request of each connection: a client may ask again before it was answered. */
   readonly #latest = new WeakMap<Socket, ServerResponse>();
-  readonly #unread = new Map<string, number>();
+  readonly #unread = new CountsByKey<string>();
   #unreadBytes = 0;
   readonly #refusals: CountsPerSecond;
   readonly #held: WaitingQuota<string>;
@@ -144,7 +145,7 @@ export class SlowClients {
   /** @param who the name that the caller's requests are counted by (transport/limits.ts). */
   refuseFull(who: string, isServer: boolean): void {
     const { unreadOfServer, unreadOfOther } = this.#limits;
-    if ((this.#unread.get(who) ?? 0) < (isServer ? unreadOfServer : unreadOfOther)) return;
+    if (this.#unread.of(who) < (isServer ? unreadOfServer : unreadOfOther)) return;
     throw new ApiError('rate_limited', {
       message: 'The answers to earlier requests wait to be read: read them first.',
       retryAfterMs,
@@ -193,9 +194,7 @@ export class SlowClients {
 
   #count(who: string, change: number): void {
     this.#unreadBytes += change;
-    const left = (this.#unread.get(who) ?? 0) + change;
-    if (left > 0) this.#unread.set(who, left);
-    else this.#unread.delete(who);
+    this.#unread.add(who, change);
   }
 
   /** Resolves when a refusal of this caller may be answered; false if it gets no answer. */

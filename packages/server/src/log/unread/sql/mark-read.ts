@@ -10,14 +10,11 @@ export interface ReadMark {
   seq: number;
 }
 export interface ReadMarked {
-  conv: number;
   lastReadSeq: number;
   unreadCount: number;
   mentionUnreadCount: number;
   changed: boolean;
 }
-
-const readSql = `SELECT ord, status, conv, read_seq, unread, mentions, changed FROM mark_read($1, $2, $3, $4, $5)`;
 
 type ReadAnswer = ReadMarked | Error | Blocked;
 
@@ -27,33 +24,19 @@ export async function readBatch(
   items: ReadMark[],
   waitMs: number | null,
 ): Promise<ReadAnswer[]> {
-  const rows = await db.query<{
-    ord: number;
-    status: string;
-    conv: number;
-    read_seq: number;
-    unread: number;
-    mentions: number;
-    changed: boolean;
-  }>(readSql, [
-    items.map((i) => i.env),
-    items.map((i) => i.conversationId),
-    items.map((i) => i.user),
-    items.map((i) => i.seq),
-    waitMs,
-  ]);
+  const rows = await db.query<ReadMarked & { ord: number; status: string }>(
+    `SELECT ord, status, read_seq AS "lastReadSeq", unread AS "unreadCount", mentions AS "mentionUnreadCount", changed
+     FROM mark_read($1, $2, $3, $4, $5)`,
+    [
+      items.map((i) => i.env),
+      items.map((i) => i.conversationId),
+      items.map((i) => i.user),
+      items.map((i) => i.seq),
+      waitMs,
+    ],
+  );
   const results = new Array<ReadAnswer>(items.length);
-  for (const row of rows) {
-    const { status, conv, read_seq: lastReadSeq, unread, mentions, changed } = row;
-    if (status === 'ok')
-      results[row.ord - 1] = {
-        conv,
-        lastReadSeq,
-        unreadCount: unread,
-        mentionUnreadCount: mentions,
-        changed,
-      };
-    else results[row.ord - 1] = status === 'blocked' ? blocked : refusal(status);
-  }
+  for (const { ord, status, ...marked } of rows)
+    results[ord - 1] = status === 'ok' ? marked : status === 'blocked' ? blocked : refusal(status);
   return results;
 }

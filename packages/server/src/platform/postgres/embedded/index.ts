@@ -112,12 +112,7 @@ export async function runningPostgres(dataDir: string): Promise<EmbeddedPostgres
   }
 }
 
-interface Server {
-  ended: Promise<End>;
-  hasEnded(): boolean;
-  tail(): string;
-  kill(signal: NodeJS.Signals): void;
-}
+type Server = ReturnType<typeof launchServer>;
 
 function launchServer(options: {
   runner: Runner;
@@ -125,7 +120,7 @@ function launchServer(options: {
   host: string;
   settings: Record<string, string> | undefined;
   log: (line: string) => void;
-}): Server {
+}) {
   const { runner, pgdata, host } = options;
   const directory = nameOf(runner, pgdata);
   const settings = {
@@ -142,7 +137,7 @@ function launchServer(options: {
   const { tail } = collectOutput(child, options.log);
   let over = false;
   const ended = whenEnded(child).finally(() => (over = true));
-  return { ended, tail, hasEnded: () => over, kill: (signal) => child.kill(signal) };
+  return { ended, tail, hasEnded: () => over, kill: (signal: NodeJS.Signals) => child.kill(signal) };
 }
 
 function supervise(server: Server, host: string, release: () => Promise<void>): EmbeddedPostgres {
