@@ -1,3 +1,4 @@
+import type { Static } from 'typebox';
 import {
   EnvironmentKind,
   EnvironmentName,
@@ -50,7 +51,7 @@ export interface Bootstrapped {
   password: string | null;
 }
 
-export function parseEnvironments(text: string): Type.Static<typeof Environments> {
+export function parseEnvironments(text: string): Static<typeof Environments> {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -61,7 +62,7 @@ export function parseEnvironments(text: string): Type.Static<typeof Environments
   }
   const problem = fits({ CHAT_BOOTSTRAP_ENVIRONMENTS: value });
   if (problem) throw new Error(problem.message);
-  return value as Type.Static<typeof Environments>;
+  return value as Static<typeof Environments>;
 }
 
 export async function bootstrap(
