@@ -5,10 +5,10 @@ import type { PushContent, PushedCall, PushedMessage } from '../../src/features/
 import { retryDelay } from '../../src/features/push/send.ts';
 
 const message: PushedMessage = {
-  conversationId: 'conv_1',
+  cid: 'conv_1',
   conversationType: 'group',
   conversationName: 'Team',
-  messageId: 'msg_1',
+  id: 'msg_1',
   seq: 7,
   senderId: 'ada',
   senderName: 'Ada',

@@ -75,13 +75,7 @@ export const listMemberViews = async (db: Queryable, env: number, conv: number):
 export const insertConversation = (
   db: Queryable,
   env: number,
-  row: {
-    id: string;
-    type: string;
-    name: string | null;
-    metadata: string | null;
-    rules: string | null;
-    flags: number;
+  row: Pick<SeenConversation, 'id' | 'type' | 'name' | 'metadata' | 'rules' | 'flags'> & {
     /** The user whose client creates it; null if a server does. */
     creator: number | null;
   },

@@ -123,12 +123,7 @@ export function createCaller(options: CallOptions) {
       response = await outbound.request({
         url: hook.url,
         method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          'user-agent': userAgent,
-          'request-id': requestId,
-          ...signedHeaders(keys, id, now, body),
-        },
+        headers: signedHeaders(keys, { userAgent, requestId, id, now, body }),
         body,
         timeoutMs,
         maxBytes: limits.hookAnswerBytes,

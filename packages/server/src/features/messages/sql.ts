@@ -1,4 +1,4 @@
-import type { Mention, MessageVersion } from '@parley/protocol';
+import type { MessageVersion } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { oneValue } from '../../platform/postgres/rows.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
@@ -9,17 +9,7 @@ export async function editMessage(
   db: Queryable,
   env: number,
   row: MessageRow,
-  {
-    at,
-    ...fields
-  }: {
-    text: string | null;
-    metadata: string | null;
-    extras: string | null;
-    /** Those of the extras, as callers see them. */
-    mentions: Mention[] | null;
-    at: string;
-  },
+  { at, ...fields }: Pick<MessageRow, 'text' | 'metadata' | 'extras' | 'mentions'> & { at: string },
 ): Promise<MessageRow> {
   await db.query(
     `UPDATE messages SET text = $4, metadata = $5, extras = $6, version = version + 1, edited_at = $7

@@ -111,15 +111,10 @@ async function showMessages(
     shown.set(job, (badge) =>
       notificationOf(
         {
-          conversationId: message.cid,
+          ...message,
           conversationType: type,
           conversationName: name,
-          messageId: message.id,
-          seq: message.seq,
-          senderId: message.senderId,
           senderName,
-          text: message.text,
-          attachments: message.attachments,
           question: parseExtras(message.extras).poll?.question ?? null,
           mention: isPushedMention(message.extras, usr),
         },

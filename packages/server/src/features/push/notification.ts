@@ -1,21 +1,16 @@
 import type { CallKind, EnvironmentSettings } from '@parley/protocol';
 import type { PushNotification } from '../../platform/push/port.ts';
+import type { MessageRow } from '../sql/message-reader.ts';
 
 /** What a push may show of names and text. The ids in its data are the same for all. */
 export type PushContent = EnvironmentSettings['pushContent'];
 
-export interface PushedMessage {
-  conversationId: string;
+type Shown = Pick<MessageRow, 'cid' | 'id' | 'seq' | 'senderId' | 'text' | 'attachments'>;
+
+export interface PushedMessage extends Shown {
   conversationType: 'direct' | 'group';
   conversationName: string | null;
-  messageId: string;
-  seq: number;
-  /** null if the system sent the message. */
-  senderId: string | null;
   senderName: string | null;
-  text: string | null;
-  /** JSON of the attachment objects. */
-  attachments: string | null;
   /** What its poll asks. */
   question: string | null;
   /** It names the user, or everyone. */
@@ -36,11 +31,11 @@ export const notificationOf = (
     ? { title: 'New message', body: '' }
     : { title: titleOf(message), body: content === 'full' ? bodyOf(message) : 'sent a message' }),
   badge,
-  collapseKey: message.conversationId,
+  collapseKey: message.cid,
   data: {
     type: 'message.new',
-    conversationId: message.conversationId,
-    messageId: message.messageId,
+    conversationId: message.cid,
+    messageId: message.id,
     seq: String(message.seq),
     ...(message.senderId === null ? {} : { senderId: message.senderId }),
     ...(message.mention ? { mention: 'true' } : {}),

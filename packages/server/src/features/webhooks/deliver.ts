@@ -159,12 +159,7 @@ export function createDeliverer(options: DeliverOptions) {
       answer = await outbound.request({
         url: row.url,
         method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          'user-agent': userAgent,
-          'request-id': requestId,
-          ...signedHeaders(secrets, row.eventId, began, body),
-        },
+        headers: signedHeaders(secrets, { userAgent, requestId, id: row.eventId, now: began, body }),
         body,
         timeoutMs: limits.webhookTimeoutMs,
         maxBytes: answerBytes,

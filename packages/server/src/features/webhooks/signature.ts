@@ -27,15 +27,16 @@ function sign(secrets: readonly Buffer[], id: string, timestamp: number, body: s
 /** The headers of a signed request. */
 export const signedHeaders = (
   secrets: readonly Buffer[],
-  id: string,
-  now: number,
-  body: string,
+  request: { userAgent: string; requestId: string; id: string; now: number; body: string },
 ): Record<string, string> => {
-  const timestamp = Math.floor(now / 1000);
+  const timestamp = Math.floor(request.now / 1000);
   return {
-    'webhook-id': id,
+    'content-type': 'application/json',
+    'user-agent': request.userAgent,
+    'request-id': request.requestId,
+    'webhook-id': request.id,
     'webhook-timestamp': String(timestamp),
-    'webhook-signature': sign(secrets, id, timestamp, body),
+    'webhook-signature': sign(secrets, request.id, timestamp, request.body),
   };
 };
 

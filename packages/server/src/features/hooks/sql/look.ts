@@ -1,6 +1,7 @@
 import type { BeforeSend } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { arraysOf } from '../../../platform/postgres/rows.ts';
+import type { ConversationRow } from '../../conversations/sql.ts';
 
 /** What is asked about a message before its hook is. */
 export interface Question {
@@ -11,11 +12,7 @@ export interface Question {
   attachments: readonly string[];
 }
 
-export interface Looked {
-  id: string;
-  type: 'direct' | 'group';
-  name: string | null;
-  metadata: string | null;
+export interface Looked extends Pick<ConversationRow, 'id' | 'type' | 'name' | 'metadata'> {
   /** It was stored before, under this clientMsgId. */
   sent: boolean;
   member: boolean;
