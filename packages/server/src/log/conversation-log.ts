@@ -70,6 +70,7 @@ export function createConversationLog(options: {
     publish,
     /** Must be called after a commit elsewhere that may have left rows in the outbox. */
     committed,
+    /** Must be called if it is unknown whether this was committed. */
     unconfirmed,
     idle: () => Promise.all([appending.idle(), reading.idle()]),
     get waiting(): number {

@@ -4,7 +4,7 @@ import type { Tx } from '../platform/postgres/db.ts';
 import { catalogue, webhookOnly } from './catalogue.ts';
 import type { Person, Told, ToldToWebhooks } from './catalogue.ts';
 import { consumers } from './sql/consumers.ts';
-import type { Unconfirmed } from './unconfirmed-commits.ts';
+import type { ConversationLog } from './conversation-log.ts';
 import { limitsOf, logEvent } from './events.ts';
 import type { LogEvent } from './events.ts';
 import type { LockedConversation } from './sql/lock.ts';
@@ -17,13 +17,7 @@ import { appendEvents, emitWithPayload } from './sql/events.ts';
  */
 
 /** What this module needs of the conversation log. */
-export interface Recorder {
-  publish(event: LogEvent): void;
-  /** Must be called after a commit that may have left rows in the outbox. */
-  committed(): void;
-  /** Must be called if it is unknown whether this was committed. */
-  unconfirmed(commits: readonly Unconfirmed[]): void;
-}
+export type Recorder = Pick<ConversationLog, 'publish' | 'committed' | 'unconfirmed'>;
 
 const { webhooks } = consumers;
 
