@@ -1,6 +1,6 @@
 import type { Queryable } from './db.ts';
 
-/** Answers of statements that return at most one row. */
+/** Answers of statements that return one row, or one column. */
 
 /** The row; undefined if there is none. */
 export const maybeRow = async <R extends object>(
@@ -20,3 +20,7 @@ export const oneValue = async <T>(db: Queryable, sql: string, values?: unknown[]
 /** Whether the statement returns a row. */
 export const hasRow = async (db: Queryable, sql: string, values?: unknown[]): Promise<boolean> =>
   (await maybeRow(db, sql, values)) !== undefined;
+
+/** The only column of all rows. */
+export const allValues = async <T>(db: Queryable, sql: string, values?: unknown[]): Promise<T[]> =>
+  (await db.query<Record<string, T>>(sql, values)).map((row) => Object.values(row)[0]!);
