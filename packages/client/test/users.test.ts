@@ -34,7 +34,7 @@ test('names that are drawn are fetched again after a gap, also those that could 
   const { clock, server, client } = world();
   const ann = await connected(client('ann'), clock);
   // As a page does it: it looks again whenever the store changes.
-  let drawn: string | undefined;
+  let drawn: string | null | undefined;
   const draw = () => void (drawn = ann.users.find('bob')?.name);
   ann.users.store.subscribe(draw);
   server.onRest = (_method, path) => {

@@ -1,6 +1,6 @@
 import type { AnalyticsReport } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { oneValue } from '../../platform/postgres/rows.ts';
+import { column, oneValue } from '../../platform/postgres/rows.ts';
 import { stepNumbers } from './range.ts';
 import type { Piece, Range } from './range.ts';
 
@@ -155,14 +155,13 @@ export const noteConnected = (db: Queryable, items: readonly Activity[]): Promis
     items.map((i) => i.limit),
   ]);
 
-export async function monthVerdicts(db: Queryable, items: readonly Activity[]): Promise<string[]> {
-  const rows = await db.query<{ verdict: string }>(
+export const monthVerdicts = (db: Queryable, items: readonly Activity[]): Promise<string[]> =>
+  column(
+    db,
     `SELECT month_verdict(u.env, u.usr, u.most) AS verdict
   FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS u(env, usr, most, ord) ORDER BY u.ord`,
     [items.map((i) => i.env), items.map((i) => i.user), items.map((i) => i.limit)],
   );
-  return rows.map(({ verdict }) => verdict);
-}
 
 /** In the order of environments, so that two such statements cannot deadlock. */
 export async function countInMonth(db: Queryable, items: readonly Activity[]): Promise<void> {

@@ -1,6 +1,6 @@
 import { limits } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { oneValue } from '../../platform/postgres/rows.ts';
+import { column, oneValue } from '../../platform/postgres/rows.ts';
 
 /**
  * Rows that are removed by their age, and rows of environments that have ended: of tables that other folders own.
@@ -63,14 +63,13 @@ export const removeHours = (db: Queryable, table: string, now: Date | undefined)
   );
 
 /** The tables that carry the number of an environment. */
-export async function tenantTables(db: Queryable, except: readonly string[]): Promise<string[]> {
-  const rows = await db.query<{ name: string }>(
+export const tenantTables = (db: Queryable, except: readonly string[]): Promise<string[]> =>
+  column(
+    db,
     `SELECT c.relname AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'env' AND NOT a.attisdropped
      WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname <> ALL ($1) ORDER BY 1`,
     [except],
   );
-  return rows.map(({ name }) => name);
-}
 
 /** Objects in our own storage stay until the sweep of media has removed them. */
 const onlyWhere: Record<string, string> = { object_removals: 'AND storage > 0' };

@@ -98,10 +98,6 @@ export async function markReady(
   return findAttachment(db, env, id);
 }
 
-/** SQL that queues the objects of deleted attachments. */
-const queueGone = `INSERT INTO object_removals (env, object_key, storage, resource, size, again_at, due_at)
-       SELECT env, object_key, storage, resource, size, created_at + interval '1 hour', now() FROM gone`;
-
 /**
  * Deletes attachments, and queues their objects for removal after the commit. Returns how many.
  * @param first a query for the attachments `f` that the condition compares with.
@@ -111,7 +107,8 @@ async function drop(db: Queryable, condition: string, values: unknown[], first?:
     `WITH ${first === undefined ? '' : `first AS MATERIALIZED (${first}), `}gone AS (
        DELETE FROM attachments a ${first === undefined ? '' : 'USING first f'} WHERE ${condition}
        RETURNING a.env, a.object_key, a.storage, a.resource, a.size, a.created_at
-     ) ${queueGone} RETURNING 1`,
+     ) INSERT INTO object_removals (env, object_key, storage, resource, size, again_at, due_at)
+       SELECT env, object_key, storage, resource, size, created_at + interval '1 hour', now() FROM gone RETURNING 1`,
     values,
   );
   return rows.length;
@@ -133,7 +130,9 @@ export const dropOfEnvironments = (
        DELETE FROM attachments WHERE env + 0 = ANY($1) AND ctid >= $2::tid AND ctid < $3::tid
        RETURNING env, object_key, storage, resource, size, created_at
      ), queued AS (
-       ${queueGone} WHERE coalesce(storage, 0) <= 0
+       INSERT INTO object_removals (env, object_key, storage, resource, size, again_at, due_at)
+       SELECT env, object_key, storage, resource, size, created_at + interval '1 hour', now() FROM gone
+       WHERE coalesce(storage, 0) <= 0
      ) SELECT count(*)::int AS n FROM gone`,
     [envs, from, to],
   );

@@ -1,6 +1,6 @@
 import type { HistoryError } from '../../../platform/history/port.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { anyRow, firstRow } from '../../../platform/postgres/rows.ts';
+import { anyRow, column, firstRow } from '../../../platform/postgres/rows.ts';
 import { storageColumns } from '../sql.ts';
 import type { SinkStatus, StorageRow } from '../sql.ts';
 import { mustErase } from './erasures.ts';
@@ -129,19 +129,18 @@ export const readLog = (db: Queryable, env: number, after: number, limit: number
   );
 
 /** Conversations with confirmed messages that are older than this. */
-export async function oldConversations(
+export const oldConversations = (
   db: Queryable,
   env: number,
   olderMs: number,
   limit: number,
-): Promise<number[]> {
-  const rows = await db.query<{ conv: number }>(
+): Promise<number[]> =>
+  column(
+    db,
     `SELECT conv FROM sink_conversations WHERE env = $1 AND oldest_at < clock_timestamp() - $2 * interval '1 millisecond'
      ORDER BY oldest_at LIMIT $3`,
     [env, olderMs, limit],
   );
-  return rows.map(({ conv }) => conv);
-}
 
 /** Takes messages out of our store. Returns how many it looked at; null if the conversation is locked. */
 export async function coolMessages(

@@ -102,8 +102,10 @@ function heif(b: Buffer): Dimensions | null {
   return size && turned ? { width: size.height, height: size.width } : size;
 }
 
-const box = (b: Buffer, wanted: string): Buffer | undefined =>
-  boxes(b).find(({ type }) => type === wanted)?.body;
+function box(b: Buffer, wanted: string): Buffer | undefined {
+  for (const { type, body } of boxes(b)) if (type === wanted) return body;
+  return undefined;
+}
 
 function* boxes(b: Buffer): Generator<{ type: string; body: Buffer }, undefined> {
   for (let at = 0; at + 8 <= b.length;) {
