@@ -1,5 +1,5 @@
 -- The tables of a new store, written by npm run schema from the migrations; do not edit.
--- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69 70 72 73 74 75 76 77 78 79
+-- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69 70 72 73 74 75 76 77 78 79 80
 
 CREATE SEQUENCE request_log_no CACHE 1000;
 
@@ -140,7 +140,11 @@ CREATE TABLE conversations (
   CONSTRAINT conversations_id_env_key UNIQUE (id, env)
 ) WITH (fillfactor=70);
 CREATE INDEX conversations_by_creator ON conversations USING btree (creator, created_at) INCLUDE (env) WHERE creator IS NOT NULL AND deleted_at IS NULL;
-CREATE INDEX conversations_active ON conversations USING btree ((env + 0), last_activity_step DESC, no DESC) WHERE deleted_at IS NULL;
+CREATE INDEX conversations_newest ON conversations USING btree ((
+CASE
+    WHEN deleted_at IS NULL THEN env
+    ELSE NULL::integer
+END), last_activity_step DESC, no DESC);
 
 CREATE TABLE members (
   env integer NOT NULL,

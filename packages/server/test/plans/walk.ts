@@ -1,5 +1,6 @@
 import { glob, readFile } from 'node:fs/promises';
 import type pg from 'pg';
+import * as lookups from '../../src/features/sql/lookups.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 
 /** What auto_explain and EXPLAIN (FORMAT JSON) say of one step of a plan. */
@@ -29,6 +30,7 @@ export function plansIn(log: string): Explained[] {
 interface Index {
   table: string;
   columns: string[];
+  /** Holds few of the rows. */
   partial: boolean;
 }
 
@@ -67,13 +69,15 @@ const small = [
 
 export async function createJudge(db: Queryable): Promise<Judge> {
   const rows = await db.query<Index & { name: string }>(
-    `SELECT i.indexrelid::regclass::text AS name, i.indrelid::regclass::text AS "table", i.indpred IS NOT NULL AS partial,
+    `SELECT i.indexrelid::regclass::text AS name, i.indrelid::regclass::text AS "table", coalesce(pg_get_expr(i.indpred, i.indrelid), '(deleted_at IS NULL)') <> '(deleted_at IS NULL)' AS partial,
        (SELECT array_agg(pg_get_indexdef(i.indexrelid, k, true) ORDER BY k) FROM generate_series(1, i.indnkeyatts) k) AS columns
      FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'public'::regnamespace`,
   );
   const indexes = new Map(rows.map((row) => [row.name, row]));
+  // A plan has other parentheses and line breaks than the definition of the index.
+  const plain = (sql: string): string => sql.replaceAll(/[()]/g, '').replaceAll(/\s+/g, ' ').trim();
   const mentions = (condition: string, column: string): boolean =>
-    new RegExp(`(?<![.\\w])${column.replaceAll(/[()]/g, '\\$&')}(?!\\w)`).test(condition);
+    new RegExp(`(?<![.\\w])${RegExp.escape(plain(column))}(?!\\w)`).test(plain(condition));
 
   return (plan) => {
     const found: string[] = [];
@@ -133,8 +137,18 @@ export async function sourceStatements(): Promise<SourceStatement[]> {
   return found;
 }
 
+/** Puts in what lookups.ts gives for constants, and a number for each limit. */
+const filledIn = (text: string): string =>
+  text
+    .replaceAll(/\$\{(\w+)\(('[^']*'(?:, '[^']*')*)\)\}/g, (part, name: string, args: string) => {
+      const make = (lookups as Record<string, (...args: string[]) => string>)[name];
+      return make ? make(...args.split(', ').map((arg) => arg.slice(1, -1))) : part;
+    })
+    .replaceAll(/LIMIT \$\{\w+\}/g, 'LIMIT 100');
+
 /** The generic plan of a statement that did not run; null for a part of one. */
-export async function explain(client: pg.PoolClient, text: string): Promise<Step | null> {
+export async function explain(client: pg.PoolClient, source: string): Promise<Step | null> {
+  const text = filledIn(source);
   const parameters = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map((match) => Number(match[1])));
   const call = parameters === 0 ? '' : `(${new Array(parameters).fill('NULL').join(', ')})`;
   try {

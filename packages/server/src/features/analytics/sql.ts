@@ -1,6 +1,7 @@
 import type { AnalyticsReport } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { column, oneValue } from '../../platform/postgres/rows.ts';
+import { conversationOf } from '../sql/lookups.ts';
 import { stepNumbers } from './range.ts';
 import type { Piece, Range } from './range.ts';
 
@@ -106,7 +107,7 @@ export const topConversations = (
            SELECT a.senders FROM conversation_activity a WHERE a.env = $1 AND a.step = p.step AND a.at = p.at AND a.conv = b.no LIMIT 1
          ) a CROSS JOIN LATERAL unnest(a.senders) s
        ) AS senders
-     FROM best b JOIN conversations c ON c.no = b.no AND c.env = $1 ORDER BY b.messages DESC, b.no`,
+     FROM best b CROSS JOIN ${conversationOf('$1', 'b.no')} c ORDER BY b.messages DESC, b.no`,
     [env, ...pieceValues(pieces)],
   );
 

@@ -1,6 +1,6 @@
 import type { Call } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import { conversationOf } from '../sql/lookups.ts';
+import { conversationOf, userOf } from '../sql/lookups.ts';
 import { parseMetadata } from '../metadata.ts';
 import type { CallState } from './call-state.ts';
 import { secondsBetween } from './participant-state.ts';
@@ -51,7 +51,7 @@ export const viewCall = (call: CallRow): Call => ({
 const columns = `k.env, k.no, k.id, k.conv, c.id AS cid, c.type = 'direct' AS direct, k.kind, k.status, k.created_by AS "createdBy",
   u.id AS "createdById", k.end_reason AS "endReason", k.metadata, k.created_at AS "createdAt", k.answered_at AS "answeredAt",
   k.ended_at AS "endedAt", k.node, k.epoch`;
-const joined = `JOIN conversations c ON c.env = k.env AND c.no = k.conv JOIN users u ON u.env = k.env AND u.no = k.created_by`;
+const joined = `CROSS JOIN ${conversationOf('k.env', 'k.conv')} c CROSS JOIN ${userOf('k.env', 'k.created_by')} u`;
 
 type BareCall = Omit<CallRow, 'participants'>;
 

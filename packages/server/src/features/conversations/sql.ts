@@ -9,7 +9,7 @@ import type {
 import type { LockedConversation } from '../../log/sql/lock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { column, firstRow } from '../../platform/postgres/rows.ts';
-import { conversationOf, memberOf } from '../sql/lookups.ts';
+import { conversationOf, memberOf, userOf } from '../sql/lookups.ts';
 import { latestLive } from '../sql/message-reader.ts';
 import { defaultLevelOf, levelOf } from '../levels.ts';
 import type { DefaultLevel, LevelRow } from '../levels.ts';
@@ -61,7 +61,7 @@ export const findConversation = (db: Queryable, env: number, id: string, user: n
 
 export const listMembers = (db: Queryable, env: number, conv: number) =>
   db.query<MemberView & { no: number }>(
-    `SELECT u.no, u.id AS "userId", m.role FROM members m JOIN users u ON u.env = m.env AND u.no = m.usr
+    `SELECT u.no, u.id AS "userId", m.role FROM members m CROSS JOIN ${userOf('m.env', 'm.usr')} u
      WHERE m.env = $1 AND m.conv = $2 ORDER BY u.id`,
     [env, conv],
   );
@@ -254,7 +254,7 @@ export async function listItems(
        m.last_read_seq AS "lastReadSeq", m.level, m.muted, m.muted_until AS "mutedUntil", c.created_at AS "createdAt", c.last_activity_at AS "lastActivityAt",
        CASE WHEN c.type = 'direct' THEN (
          SELECT json_agg(json_build_object('userId', du.id, 'role', d.role) ORDER BY du.id)
-         FROM members d JOIN users du ON du.env = d.env AND du.no = d.usr WHERE d.env = c.env AND d.conv = c.no
+         FROM members d CROSS JOIN ${userOf('d.env', 'd.usr')} du WHERE d.env = c.env AND d.conv = c.no
        ) END AS members,
        x.id AS "messageId", x.seq AS "messageSeq", xu.id AS "senderId", x.text, x.created_at AS "messageAt", x.attachments
      FROM unnest($3::bigint[]) w(no)

@@ -26,7 +26,7 @@ export async function messageFacts(
   const [row] = await db.query<MessageFacts>(
     `SELECT m.conv, c.id AS cid, m.id, m.seq, m.sender, u.id AS "senderId", m.created_at AS "createdAt",
        m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.extras
-     FROM messages m JOIN conversations c ON c.env = m.env AND c.no = m.conv
+     FROM messages m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
      LEFT JOIN users u ON u.env = m.env AND u.no = m.sender
      WHERE m.env = $1 AND m.id = $2`,
     [env, id],

@@ -1,6 +1,7 @@
 import type { EventName } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { ConversationRow, MemberView } from '../conversations/sql.ts';
+import { userOf } from '../sql/lookups.ts';
 
 /** A stored event, which refers to other rows by number. */
 export interface KeptEvent {
@@ -71,7 +72,7 @@ export const membersOf = (
     : db.query(
         `SELECT m.env, m.conv, json_agg(json_build_object('userId', x.id, 'role', m.role) ORDER BY x.id) AS members
          FROM unnest($1::int[], $2::bigint[]) u(env, no)
-         JOIN members m ON m.env = u.env AND m.conv = u.no JOIN users x ON x.env = m.env AND x.no = m.usr
+         JOIN members m ON m.env = u.env AND m.conv = u.no CROSS JOIN ${userOf('m.env', 'm.usr')} x
          GROUP BY 1, 2`,
         [places.map((p) => p.env), places.map((p) => p.no)],
       );

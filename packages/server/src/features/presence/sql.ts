@@ -97,7 +97,7 @@ export const revokedSessions = (
     `SELECT w.ord, e.status = 'suspended' AS suspended, ${deactivatedAt('u')} IS NOT NULL AS deactivated
      FROM unnest($1::int[], $2::bigint[], $3::text[], $4::float8[]) WITH ORDINALITY AS w(env, usr, key, iat, ord)
      JOIN environments e ON e.no = w.env LEFT JOIN secret_keys k ON k.id = w.key
-     LEFT JOIN users u ON u.env = w.env AND u.no = w.usr
+     LEFT JOIN ${userOf('w.env', 'w.usr')} u ON true
      WHERE e.status = 'suspended' OR k.revoked_at IS NOT NULL OR ${deactivatedAt('u')} IS NOT NULL
        OR u.tokens_from > to_timestamp(w.iat)`,
     [

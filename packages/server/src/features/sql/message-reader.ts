@@ -3,6 +3,7 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import { arraysOf, firstRow } from '../../platform/postgres/rows.ts';
 import { parseExtras } from '../extras.ts';
 import { parseMetadata } from '../metadata.ts';
+import { userOf } from './lookups.ts';
 
 /**
  * The only module that reads the content of messages; other code counts them, or asks here. A message may have moved
@@ -210,7 +211,7 @@ export const messagesBetween = (db: Queryable, env: number, conv: number, after:
  * latest live message of a conversation never moves to the customer's database.
  */
 export const latestLive = `LEFT JOIN messages x ON x.env = c.env AND x.conv = c.no AND x.seq = c.last_message_seq AND x.id IS NOT NULL
-  LEFT JOIN users xu ON xu.env = x.env AND xu.no = x.sender`;
+  LEFT JOIN ${userOf('x.env', 'x.sender')} xu ON true`;
 
 /** How many seqs one query for a user's messages covers: there is no index by sender. */
 const lookWidth = 10_000;

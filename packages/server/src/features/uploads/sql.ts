@@ -2,6 +2,7 @@ import type { Attachment } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { anyRow, firstRow, oneValue } from '../../platform/postgres/rows.ts';
 import type { Resource } from '../../platform/storage/port.ts';
+import { conversationOf } from '../sql/lookups.ts';
 
 export interface AttachmentRow {
   id: string;
@@ -79,7 +80,7 @@ export const insertUpload = (
 export const findAttachment = (db: Queryable, env: number, id: string): Promise<AttachmentRow | undefined> =>
   firstRow(
     db,
-    `SELECT ${columns} FROM attachments a JOIN conversations c ON c.env = a.env AND c.no = a.conv WHERE a.env = $1 AND a.id = $2`,
+    `SELECT ${columns} FROM attachments a CROSS JOIN ${conversationOf('a.env', 'a.conv')} c WHERE a.env = $1 AND a.id = $2`,
     [env, id],
   );
 

@@ -12,6 +12,9 @@ interface Placed {
   no: number;
 }
 
+/** SQL of the first column of the index of living conversations, which nothing but these lists asks for. */
+const living = 'CASE WHEN c.deleted_at IS NULL THEN c.env END';
+
 /** Of everybody. */
 export const newest = (
   db: Queryable,
@@ -20,7 +23,7 @@ export const newest = (
 ): Promise<Placed[]> =>
   db.query<Placed>(
     `SELECT c.last_activity_step AS step, c.no FROM conversations c
-     WHERE c.env + 0 = $1 AND c.deleted_at IS NULL AND ($2::text IS NULL OR c.type = $2)
+     WHERE ${living} = $1 AND ($2::text IS NULL OR c.type = $2)
        AND ($3::int IS NULL OR (c.last_activity_step, c.no) < ($3, $4::bigint))
      ORDER BY c.last_activity_step DESC, c.no DESC LIMIT $5`,
     [env, type, after?.[0] ?? null, after?.[1] ?? null, limit],
@@ -53,7 +56,7 @@ export async function matching(
   const rows = await db.query<{ no: number }>(
     `SELECT no FROM conversations WHERE env = $1 AND id = $2
      UNION SELECT n.no FROM (
-       SELECT c.no, c.name FROM conversations c WHERE c.env + 0 = $1 AND c.deleted_at IS NULL
+       SELECT c.no, c.name FROM conversations c WHERE ${living} = $1
        ORDER BY c.last_activity_step DESC, c.no DESC LIMIT $6
      ) n WHERE lower(n.name) LIKE $3
      UNION SELECT m.conv FROM unnest($4::bigint[]) u(no) CROSS JOIN LATERAL (

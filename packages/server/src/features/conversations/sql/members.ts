@@ -1,9 +1,10 @@
 import type { Member, Role } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { column, oneValue } from '../../../platform/postgres/rows.ts';
+import { userOf } from '../../sql/lookups.ts';
 
 const view = `u.id AS "userId", m.role, m.last_read_seq AS "lastReadSeq", m.last_delivered_seq AS "lastDeliveredSeq"`;
-const join = 'members m JOIN users u ON u.env = m.env AND u.no = m.usr';
+const join = `members m CROSS JOIN ${userOf('m.env', 'm.usr')} u`;
 
 export const listMembers = (db: Queryable, env: number, conv: number, after: string, limit: number) =>
   db.query<Member>(

@@ -2,6 +2,7 @@ import type { BeforeSend } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { arraysOf } from '../../../platform/postgres/rows.ts';
 import type { ConversationRow } from '../../conversations/sql.ts';
+import { memberOf } from '../../sql/lookups.ts';
 
 /** What is asked about a message before its hook is. */
 export interface Question {
@@ -24,7 +25,7 @@ export async function lookAt(db: Queryable, questions: readonly Question[]): Pro
   const rows = await db.query<Looked & { ord: number }>(
     `SELECT w.ord, c.id, c.type, c.name, c.metadata,
        EXISTS (SELECT 1 FROM sent_before(c.env, c.no, w.usr, w.cmid, clock_timestamp())) AS sent,
-       EXISTS (SELECT 1 FROM members m WHERE m.env = c.env AND m.conv = c.no AND m.usr = w.usr) AS member,
+       EXISTS (SELECT FROM ${memberOf('c.env', 'c.no', 'w.usr')} m OFFSET 0) AS member,
        coalesce((SELECT jsonb_agg(jsonb_build_object('id', a.id, 'name', a.name, 'size', a.size, 'mimeType', coalesce(a.mime_type, a.content_type)))
          FROM jsonb_array_elements_text(w.files) f JOIN attachments a ON a.env = c.env AND a.conv = c.no AND a.id = f), '[]') AS files
      FROM unnest($1::int[], $2::text[], $3::bigint[], $4::text[], $5::jsonb[]) WITH ORDINALITY AS w(env, cid, usr, cmid, files, ord)

@@ -115,7 +115,7 @@ export const pushableUsers = (
     `SELECT u.env, u.usr, clock_timestamp() - (u.ms + $4) * interval '1 millisecond' AS since
          FROM unnest($1::int[], $2::bigint[], $3::float8[]) u(env, usr, ms)
          JOIN environments e ON e.no = u.env AND e.listeners & ${consumers.push.bit} <> 0
-         WHERE ${pushMode} = 'webhook' OR EXISTS (SELECT 1 FROM push_devices d WHERE d.env = u.env AND d.usr = u.usr)`,
+         WHERE ${pushMode} = 'webhook' OR EXISTS (SELECT FROM push_devices d WHERE d.env = u.env AND d.usr = u.usr OFFSET 0)`,
     [...arraysOf(users, 'env', 'user', 'silentMs'), marginMs],
   );
 

@@ -28,7 +28,7 @@ export async function loadDue(db: Queryable, jobs: readonly Job[]): Promise<Map<
      FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, device, usr, ord)
      JOIN environments e ON e.no = u.env AND e.status = 'active' AND ${pushMode} = 'providers'
      JOIN push_devices d ON d.env = u.env AND d.no = u.device AND d.usr = u.usr
-     JOIN users r ON r.env = u.env AND r.no = u.usr AND ${deactivatedAt('r')} IS NULL`,
+     CROSS JOIN ${userOf('u.env', 'u.usr')} r WHERE ${deactivatedAt('r')} IS NULL`,
     [
       jobs.map((j) => envOf(j.key, j.data as SendData)),
       jobs.map((j) => j.ref),
@@ -68,11 +68,11 @@ export const ringingCalls = (db: Queryable, asked: readonly ({ env: number; usr:
     `SELECT u.ord::int - 1 AS i, k.id AS "callId", k.kind, c.id AS "conversationId", c.type AS "conversationType",
        c.name AS "conversationName", r.id AS "callerId", r.name AS "callerName"
      FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::text[]) WITH ORDINALITY u(env, usr, call, state, ord)
-     JOIN calls k ON k.no = u.call AND k.env = u.env
-     JOIN call_participants p ON p.call = k.no AND p.usr = u.usr AND p.env = u.env AND p.state = u.state
+     CROSS JOIN LATERAL (SELECT * FROM calls WHERE no = u.call AND env = u.env LIMIT 1) k
+     CROSS JOIN LATERAL (SELECT state FROM call_participants WHERE call = k.no AND usr = u.usr AND env = u.env LIMIT 1) p
      CROSS JOIN ${conversationOf('k.env', 'k.conv')} c
      CROSS JOIN ${userOf('k.env', 'k.created_by')} r
-     WHERE c.deleted_at IS NULL`,
+     WHERE c.deleted_at IS NULL AND p.state = u.state`,
     [
       ...arraysOf(asked, 'env', 'usr', 'call'),
       asked.map((a) => (a.type === 'incoming' ? 'ringing' : 'missed')),

@@ -1,6 +1,7 @@
 import type { ConversationRecord } from '../../../platform/history/port.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { anyRow, firstRow, oneRow } from '../../../platform/postgres/rows.ts';
+import { conversationOf, memberOf, userOf } from '../../sql/lookups.ts';
 import type { Copy } from '../sql.ts';
 
 /** What a copy to or from a customer's database reads here, and how far it is. */
@@ -36,8 +37,8 @@ export function conversationsWithPeople(
        SELECT json_agg(json_build_array(u.id, m.role)) FROM (
          SELECT usr FROM members WHERE env = c.env AND conv = c.no
          UNION ${former}
-       ) p JOIN users u ON u.env = c.env AND u.no = p.usr LEFT JOIN members m ON m.env = c.env AND m.conv = c.no AND m.usr = p.usr
-     ) AS people FROM unnest($2::bigint[]) x(no) JOIN conversations c ON c.env = $1 AND c.no = x.no`,
+       ) p CROSS JOIN ${userOf('c.env', 'p.usr')} u LEFT JOIN ${memberOf('c.env', 'c.no', 'p.usr')} m ON true
+     ) AS people FROM unnest($2::bigint[]) x(no) CROSS JOIN ${conversationOf('$1', 'x.no')} c`,
     [env, convs, removed === 'all' ? mostFormer : removed.seqs],
   );
 }
@@ -65,7 +66,7 @@ export const nextCold = (
 ): Promise<{ no: number; id: string } | undefined> =>
   firstRow(
     db,
-    `SELECT c.no, c.id FROM sink_conversations s JOIN conversations c ON c.env = s.env AND c.no = s.conv
+    `SELECT c.no, c.id FROM sink_conversations s CROSS JOIN ${conversationOf('s.env', 's.conv')} c
      WHERE s.env = $1 AND s.conv >= $2 AND s.cold_seq > 0 ORDER BY s.conv LIMIT 1`,
     [env, from],
   );

@@ -1,6 +1,7 @@
 import type { MessageRecord } from '../../../platform/history/port.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { oneValue } from '../../../platform/postgres/rows.ts';
+import { conversationOf } from '../../sql/lookups.ts';
 
 /** Messages that come back from a customer's database into our store. */
 
@@ -64,7 +65,7 @@ export const wantedMessages = (
   env: number,
 ): Promise<{ conv: number; id: string; seq: number }[]> =>
   db.query<{ conv: number; id: string; seq: number }>(
-    `SELECT s.conv, c.id, s.want_seq AS seq FROM sink_conversations s JOIN conversations c ON c.env = s.env AND c.no = s.conv
+    `SELECT s.conv, c.id, s.want_seq AS seq FROM sink_conversations s CROSS JOIN ${conversationOf('s.env', 's.conv')} c
      WHERE s.env = $1 AND s.want_seq IS NOT NULL LIMIT ${mostWanted}`,
     [env],
   );
