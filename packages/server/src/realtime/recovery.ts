@@ -11,8 +11,9 @@ import type { LocalUser, Route } from './local-user.ts';
 import { pushFrame } from './wire.ts';
 
 /**
- * What the bus did not bring is read from the store. Three things cause it:
+ * What the bus did not bring is read from the store. Four things cause it:
  *
+ * - An event of a route is late: later ones are held --`holdMs` later the store is asked--> in order.
  * - A route begins with a join: following --the channel is subscribed, what came before is read--> in order.
  * - A join came after later events: the user is rechecked --`holdMs` later the store is asked--> a member, told to sync,
  *   or not.
@@ -25,6 +26,9 @@ import { pushFrame } from './wire.ts';
 export const holdMs = 250;
 /** How many users' conversations are read together. */
 const comparedAtOnce = 100;
+/** How many routes read a late event at a time, and for how long. Beyond that, clients read it. */
+const mostFilling = 32;
+const fillMs = 1_000;
 
 export interface RecoveryOptions {
   registry: Registry;
@@ -41,6 +45,7 @@ export class Recovery {
   readonly #options: RecoveryOptions;
   /** Users whose memberships are about to be compared with the store. */
   readonly #rechecking = new Set<LocalUser>();
+  #filling = 0;
   readonly #catchingUp = new LatestOnly<void, void>(() => this.#catchUp());
 
   constructor(options: RecoveryOptions) {
@@ -63,6 +68,18 @@ export class Recovery {
     const missed = await this.#options.missed(env, route.cid, route.lastSeq);
     if (missed === null) sendTo(route.users, pushFrame('resync_required', { cid: route.cid }));
     else for (const later of missed) this.#options.received(later);
+  }
+
+  /** Reads what is missing before events that are held. One read here saves one of each client. */
+  async fill(route: Route, env: number): Promise<void> {
+    if (this.#filling === mostFilling) return;
+    this.#filling++;
+    const { missed, received, timers, logger } = this.#options;
+    const read = missed(env, route.cid, route.lastSeq)
+      .then((events) => events?.forEach(received))
+      .catch((error: unknown) => logger.warn({ err: error, cid: route.cid }, 'reading a late event failed'))
+      .finally(() => this.#filling--);
+    await Promise.race([read, sleep(timers, fillMs)]);
   }
 
   /**

@@ -10,8 +10,12 @@ import { textFrame } from './wire.ts';
 /**
  * The order of a route: events of a conversation go out in seq order, whichever way they come.
  *
- * in order --an event comes too early--> holding --the missing events come, `holdMs` pass, or too many are held--> in
- * order. Then the held events go out in order; if some are still missing, the client repairs the gap (sdk#gap). An event at or below the route's last seq is a duplicate.
+ * in order --an event comes too early--> holding --the missing events come--> in order
+ *                                        holding --`holdMs` pass--> reading the missing events --read, or not to be had--> in order
+ *                                        holding or reading --too many are held--> in order
+ *
+ * What was held then goes out in order; if some events are still missing, the client repairs the gap (sdk#gap). An event
+ * at or below the route's last seq is a duplicate.
  */
 
 /** How many events of one conversation are held; beyond this they go out at once. */
@@ -56,20 +60,26 @@ export function createRouteOrder(options: {
   }
 
   function hold(route: Route, event: LogEvent): void {
-    const held = (route.held ??= newHeld(route));
+    const held = (route.held ??= newHeld(route, event.env));
     held.set(event.seq, event);
     if (held.size > maxHeld) release(route);
   }
 
-  function newHeld(route: Route): Map<number, LogEvent> {
+  function newHeld(route: Route, env: number): Map<number, LogEvent> {
     const held = new Map<number, LogEvent>();
     timers.after(holdMs, () => {
-      if (route.held === held) release(route);
+      if (route.held === held) void fill(route, env);
     });
     return held;
   }
 
-  /** The missing events did not come: the held ones go out in order. */
+  async function fill(route: Route, env: number): Promise<void> {
+    const { held } = route;
+    await recovery.fill(route, env);
+    if (route.held === held) release(route);
+  }
+
+  /** The missing events neither came nor could be read: the held ones go out in order. */
   function release(route: Route): void {
     const { held } = route;
     route.held = null;

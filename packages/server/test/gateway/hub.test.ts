@@ -91,19 +91,67 @@ test('random orders with duplicates from two sources: each event once, in order'
   }
 });
 
-test('an event that does not come is waited for 250 ms, then the later ones go out; it is dropped when it comes late', async () => {
-  const { hub, join, time } = setup();
+test('an event that is late by 250 ms is read from the store, and dropped when it comes', async () => {
+  const asked: number[] = [];
+  const { hub, join, time } = setup({
+    missed: (after) => {
+      asked.push(after);
+      return Promise.resolve([2, 3].map((seq) => event(seq)));
+    },
+  });
   const session = await join();
-  hub.publish(event(1));
-  hub.publish(event(4));
-  hub.publish(event(3));
-  time.advance(249);
-  assert.deepEqual(seqs(session), [1]);
-  time.advance(1);
-  assert.deepEqual(seqs(session), [1, 3, 4]);
-  hub.publish(event(2));
-  hub.publish(event(5));
-  assert.deepEqual(seqs(session), [1, 3, 4, 5]);
+  for (const seq of [1, 5, 4]) hub.publish(event(seq));
+  await time.pass(249);
+  assert.deepEqual([seqs(session), asked], [[1], []]);
+  await time.pass(1);
+  assert.deepEqual([seqs(session), asked], [[1, 2, 3, 4, 5], [1]]);
+  for (const seq of [2, 6]) hub.publish(event(seq));
+  assert.deepEqual(seqs(session), [1, 2, 3, 4, 5, 6]);
+});
+
+test('sdk#gap: where the store does not tell what is late, the later events go out, and the late one is dropped', async () => {
+  const never = new Promise<never>(() => undefined);
+  for (const missed of [() => Promise.resolve(null), () => Promise.reject(new Error('away')), () => never]) {
+    const { hub, join, time } = setup({ missed });
+    const session = await join();
+    for (const seq of [1, 4, 3]) hub.publish(event(seq));
+    await time.pass(250);
+    await time.pass(1_000);
+    assert.deepEqual(seqs(session), [1, 3, 4]);
+    for (const seq of [2, 5]) hub.publish(event(seq));
+    assert.deepEqual(seqs(session), [1, 3, 4, 5]);
+  }
+});
+
+test('a late event that comes while it is read goes out once', async () => {
+  const read = deferred<LogEvent[]>();
+  const { hub, join, time } = setup({ missed: () => read.promise });
+  const session = await join();
+  for (const seq of [1, 3]) hub.publish(event(seq));
+  await time.pass(250);
+  for (const seq of [2, 5]) hub.publish(event(seq));
+  assert.deepEqual(seqs(session), [1, 2, 3]);
+  read.resolve([2, 3, 4, 5].map((seq) => event(seq)));
+  await time.pass(0);
+  assert.deepEqual(seqs(session), [1, 2, 3, 4, 5]);
+});
+
+test('at most 32 routes read a late event at a time; clients of the others read it', async () => {
+  const places = Array.from({ length: 40 }, (_, i) => `conv_${i}`);
+  let asked = 0;
+  const { hub, join, time } = setup({
+    memberships: () => Promise.resolve(places.map((cid) => ({ cid, lastSeq: 0 }))),
+    missed: () => {
+      asked++;
+      return new Promise(() => undefined);
+    },
+  });
+  const session = await join();
+  for (const cid of places) hub.publish({ ...event(2), cid });
+  await time.pass(250);
+  assert.deepEqual([asked, seqs(session).length], [32, 8]);
+  await time.pass(1_000);
+  assert.deepEqual([asked, seqs(session).length], [32, 40]);
 });
 
 test('each gap has its own 250 ms', async () => {
@@ -347,11 +395,10 @@ test('a member whose join came after later events is found in the store, and tol
   });
   const [first, second] = [await join(1), await join(2)];
   for (const seq of [1, 3]) hub.publish(event(seq));
-  time.advance(250);
+  await time.pass(250);
   isMember = true;
   hub.publish(event(2, { join: [2] }, 'member.added'));
-  time.advance(250);
-  await new Promise((resolve) => setImmediate(resolve));
+  await time.pass(250);
   assert.deepEqual(
     second.got.map((f) => f.t),
     ['resync_hint'],
