@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { socketEvents } from '@parley/protocol';
+import { holdMs } from '../../src/realtime/recovery.ts';
 import { assertContiguous, text } from '../gateway/live-scene.ts';
 import type { Service } from '../support/service.ts';
 import { createScene } from '../support/scene.ts';
@@ -14,7 +16,8 @@ const [a, b] = nodes as [Service, Service];
 
 const range = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
-test('events#delivery-order: senders on both nodes, REST and socket mixed: every socket gets every event once and in order', async () => {
+/** Senders on both nodes, REST and socket mixed: every socket gets every event once and in order. */
+async function talkOverBoth(): Promise<void> {
   const people = await Promise.all(range(10).map(() => scene.actor()));
   const conv = await scene.group(null, people);
   const sockets = await Promise.all(people.map((p, i) => cluster.online(i % 2 ? b : a, p)));
@@ -51,6 +54,22 @@ test('events#delivery-order: senders on both nodes, REST and socket mixed: every
       seen[0]!.filter((t) => t.startsWith(`${i} `)),
       range(perSender).map((n) => `${i} ${n}`),
     );
+}
+
+test('events#delivery-order: senders on both nodes, REST and socket mixed: every socket gets every event once and in order', () =>
+  talkOverBoth());
+
+test('events#delivery-order: the same while the nodes stand still in turn, longer than a late event is waited for', async () => {
+  let talking = true;
+  const done = talkOverBoth().finally(() => (talking = false));
+  for (let i = 0; talking; i++) {
+    const { process } = [a, b][i % 2]!;
+    process.kill('SIGSTOP');
+    await delay(2 * holdMs);
+    process.kill('SIGCONT');
+    await delay(holdMs);
+  }
+  await done;
 });
 
 test('events#delivery-order: every type of event crosses to the other node', async () => {
