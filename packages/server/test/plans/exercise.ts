@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { saveCredentials } from '../../src/features/push/sql/credentials.ts';
 import { createLostSockets, lookBack } from '../../src/features/push/lost.ts';
 import { addFault } from '../../src/features/storage/sql/faults.ts';
@@ -27,6 +28,18 @@ const ok = async (answer: Promise<{ status: number; body: any }>): Promise<any> 
   return body;
 };
 
+/** A user who waits, as the SDK does, when it asks faster than one user may. */
+const patient = ({ id, api }: Actor): Actor => ({
+  id,
+  api: async (...request) => {
+    for (;;) {
+      const answer = await api(...request);
+      if (answer.status !== 429) return answer;
+      await delay(answer.body.error.retryAfterMs as number);
+    }
+  },
+});
+
 /** Makes the service run what it has: every operation, sockets, webhooks, pushes and what it does by itself. */
 export async function exercise(node: InProcess, db: PgDb, settings: Record<string, string>): Promise<void> {
   const scene = createScene(node.url);
@@ -41,11 +54,9 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     const endpoint = await addEndpoint(server, receiver.url, events);
     const broken = await addEndpoint(server, failing.url, ['message.created']);
 
-    const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map((name) => scene.actor(name)))) as [
-      Actor,
-      Actor,
-      Actor,
-    ];
+    const [a, b, c] = (await Promise.all(
+      ['a', 'b', 'c'].map(async (name) => patient(await scene.actor(name))),
+    )) as [Actor, Actor, Actor];
     const { id } = await scene.group(a, [b, c], { name: 'group' });
     const path = `/v1/conversations/${id}`;
 
