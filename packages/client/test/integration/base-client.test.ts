@@ -69,7 +69,8 @@ interface Scenery {
 function follow(old: Client, cids: string[]): Scenery {
   const scenery: Scenery = { old, shown: new Map(), events: [], failed: [], errors: [] };
   old.on('event', ({ conversationId: cid, seq, type }) => scenery.events.push({ cid, seq, type }));
-  old.on('error', (error) => scenery.errors.push(error));
+  // A cut that comes while it connects is told to it as what it is.
+  old.on('error', (error) => error.code === 'network' || scenery.errors.push(error));
   old.on('failed', (item) => {
     scenery.failed.push(item.error!.code);
     scenery.shown.get(item.conversationId)!.discard(item.clientMsgId!);
