@@ -140,6 +140,8 @@ test('words#send: what a poll asks is compared, too, and mentions stay where the
 test('words#limits: lists and entries are bounded, bad entries are named, and clients see nothing of it', async () => {
   assertError(await put('x', ['a*b*c']), 400, 'invalid_request', 'entries');
   assertError(await put('x', ['!!']), 400, 'invalid_request', 'entries');
+  // Each of these signs stands for fifteen letters, and an automaton has room for every letter.
+  assertError(await put('x', [`*${'ﷺ'.repeat(62)}*`]), 400, 'invalid_request', 'entries');
   assertError(await put('x', ['x'.repeat(65)]), 400, 'invalid_request');
   assertError(await put('Not a name', ['a']), 400, 'invalid_request', 'name');
   assertError(await put('x', ['a'], { action: 'other' }), 400, 'invalid_request', 'action');
