@@ -13,7 +13,7 @@ import { startReceiver } from '../webhooks/receiver.ts';
 
 /** words.md and conversations#slow-mode, over REST and the socket. In an environment of its own: others send words, too. */
 
-const { service } = useService();
+const { service, sql } = useService();
 let scene: ReturnType<typeof createScene>;
 setUp(() => {
   scene = createScene(service.url, 'other');
@@ -135,6 +135,18 @@ test('words#send: what a poll asks is compared, too, and mentions stay where the
   // Nothing to compare.
   assert.equal((await send({ text: null, metadata: { a: 1 } })).status, 201);
   for (const name of ['poll-harsh', 'poll-mild']) await scene.server('DELETE', list(name));
+});
+
+test('words#send, messages#dedup: a repetition that may be none when it is appended is compared', async () => {
+  const anna = await scene.actor('anna');
+  const { id: cid } = await scene.group(anna, []);
+  const clientMsgId = `old-${randomUUID()}`;
+  assert.equal((await say(anna, cid, 'harmless', clientMsgId)).status, 201);
+  await put('late', ['frightful']);
+  const age = "UPDATE sent_ids SET created_at = created_at - interval '47:59:30' WHERE client_msg_id = $1";
+  await sql(age, [clientMsgId]);
+  assertError(await say(anna, cid, 'frightful', clientMsgId), 403, 'message_rejected');
+  await scene.server('DELETE', list('late'));
 });
 
 test('words#limits: lists and entries are bounded, bad entries are named, and clients see nothing of it', async () => {
