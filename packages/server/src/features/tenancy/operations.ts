@@ -5,7 +5,7 @@ import type { Tx } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import { accountOf } from '../context.ts';
 import type { ControlContext, Environment, EnvironmentContext } from '../context.ts';
-import { isInteger, isString, isTime, listPage } from '../pages.ts';
+import { isShortInteger, isString, isTime, listPage } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import { requireConfirmation, requireEnvironment, requireOrganization } from './access.ts';
@@ -64,7 +64,7 @@ export async function listEnvironments(
   const account = accountOf(ctx);
   return listPage(
     input,
-    isInteger,
+    isShortInteger,
     (after, most) => environments.listEnvironments(ctx.db, account, after ?? 0, most),
     (env) => env.no,
     environmentRecord,
