@@ -22,6 +22,9 @@ export const isString = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= 200 && !value.includes('\0');
 
 export const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
+/** Fits into a column of 32 bits. */
+export const isShortInteger = (value: unknown): value is number =>
+  isInteger(value) && Math.abs(value) < 2 ** 31;
 
 const time = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 /** A valid time of this century: PostgreSQL refuses a 30th of February, and an activity step has 32 bits. */

@@ -3,7 +3,8 @@ import type { Logger } from 'pino';
 
 export type { Logger };
 
-const hidden = ['authorization', 'token', 'secret', 'secretKey', 'password', 'text'];
+/** In `detail` of an error PostgreSQL quotes the row that it refused. */
+const hidden = ['authorization', 'token', 'secret', 'secretKey', 'password', 'text', 'detail'];
 /** How many characters wait at most for the reader of the log. Lines beyond that are left out, and counted. */
 const mostWaiting = 8 * 2 ** 20;
 /** Milliseconds for them to be read when the process ends. */

@@ -139,6 +139,10 @@ describe('keys', () => {
     assertError(await server('GET', '/v1/users'), 401, 'key_revoked');
     assert.ok((await listed()).revokedAt);
     assertError(await api('DELETE', '/v1/keys/nothere'), 404, 'not_found');
+    const madeUp = Buffer.from('["Feb 31 2026","x"]').toString('base64url');
+    assertError(await api('GET', `/v1/keys?cursor=${madeUp}`), 400, 'invalid_request', 'cursor');
+    const large = Buffer.from(String(2 ** 31)).toString('base64url');
+    assertError(await api('GET', `/v1/environments?cursor=${large}`), 400, 'invalid_request', 'cursor');
     assertError(await owner.in('env_other')('DELETE', `/v1/keys/${key.id}`), 404, 'not_found');
   });
 

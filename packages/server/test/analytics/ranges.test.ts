@@ -80,6 +80,8 @@ describe('analytics#range: ranges', () => {
     ['a number', { from: '1762905600' }, 'from'],
     ['25 o’clock', { from: '2026-11-01T25:00:00Z' }, 'from'],
     ['the year 0', { from: '0000-01-01' }, 'from'],
+    ['the year 0 by its offset', { from: '0001-01-01T00:00:00+01:00', to: '0001-01-02' }, 'from'],
+    ['the year 10000 by its offset', { from: '9999-12-31', to: '9999-12-31T23:00:00-01:00' }, 'to'],
   ] as const)
     test(`refused: ${what}`, () => {
       assert.throws(

@@ -11,7 +11,7 @@ import { setUp, useService } from '../support/use.ts';
 
 const words = 'Hidden-Words';
 const password = 'hidden-password';
-const { service, server } = useService({
+const { service, server, sql } = useService({
   env: { CHAT_LOG_LEVEL: 'trace', CHAT_BOOTSTRAP_PASSWORD: password },
 });
 let token: string;
@@ -36,6 +36,14 @@ setUp(async () => {
   await createApi(service.url, foreign)('GET', '/v1/conversations');
   await createApi(service.url, `${environments.dev.secretKey.slice(0, -1)}x`)('GET', '/v1/users');
   await server('GET', `/v1/conversations?userId=nobody&cursor=${words}`);
+  // A row that the store refuses: PostgreSQL quotes it in its error.
+  await sql(`ALTER TABLE messages ADD CHECK (text <> '${words} 3')`);
+  const edit = { text: `${words} 3`, expectedVersion: 2 };
+  for (const { status } of [
+    await me('POST', path, { clientMsgId: 'c4', text: `${words} 3` }),
+    await me('PATCH', `/v1/messages/${(body as Message).id}`, edit),
+  ])
+    assert.equal(status, 500);
   await service.stop();
 });
 
@@ -63,7 +71,7 @@ test('SECURITY: no key, token, password or text in the log at any level', () => 
 
 test('errors#logged: every request has a line with requestId, env, operation and status', () => {
   const requests = lines().filter((line) => line['msg'] === 'request');
-  assert.equal(requests.length, 13);
+  assert.equal(requests.length, 15);
   for (const line of requests) {
     assert.match(String(line['requestId']), /^req_/);
     assert.equal(typeof line['operation'], 'string');

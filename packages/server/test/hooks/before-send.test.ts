@@ -21,6 +21,16 @@ setUp(async () => {
   ({ secret } = await setHook(scene.server, receiver.url));
 });
 
+test('hooks#repeat, messages#dedup: a repetition that may be none when it is appended is asked about', async () => {
+  const anna = await scene.actor('anna');
+  const { id: cid } = await scene.group(anna, []);
+  const clientMsgId = `old-${randomUUID()}`;
+  assert.equal((await say(anna, cid, 'yes', clientMsgId)).status, 201);
+  const age = "UPDATE sent_ids SET created_at = created_at - interval '47:59:30' WHERE client_msg_id = $1";
+  await sql(age, [clientMsgId]);
+  assertError(await say(anna, cid, 'no, never', clientMsgId), 403, 'message_rejected');
+});
+
 test('hooks#settings: the secret is shown once, defaults are filled in, and a kind that does not work is refused', async () => {
   const { server } = createScene(service.url, 'prod');
   assertError(await server('GET', beforeSend), 404, 'not_found');

@@ -160,7 +160,9 @@ describe('GET /v1/logs: requests', () => {
       'caller=x',
       'from=yesterday',
       'from=2026-02-31T99:00:00Z',
+      'from=0000-01-01',
       'cursor=x',
+      `cursor=${Buffer.from('["Feb 31 2026",1]').toString('base64url')}`,
       'limit=0',
     ])
       assertError(await dashboard('GET', `/v1/logs?${query}`), 400, 'invalid_request');

@@ -232,6 +232,7 @@ test('mentions#mute, T3.5: base mute and level agree in both directions, and oth
     [{ level: 'none', until: soon(-60_000) }, 'until'],
     [{ level: 'none', until: 'tomorrow' }, 'until'],
     [{ level: 'none', until: '2099-02-31T00:00:00Z' }, 'until'],
+    [{ level: 'none', until: '9999-12-31T23:59:59-23:59' }, 'until'],
   ] as const) {
     const refused = await put(ben, body);
     assertError(refused, 400, 'invalid_request');

@@ -13,7 +13,7 @@ import { startReceiver } from '../webhooks/receiver.ts';
 
 /** words.md and conversations#slow-mode, over REST and the socket. In an environment of its own: others send words, too. */
 
-const { service } = useService();
+const { service, sql } = useService();
 let scene: ReturnType<typeof createScene>;
 setUp(() => {
   scene = createScene(service.url, 'other');
@@ -137,9 +137,23 @@ test('words#send: what a poll asks is compared, too, and mentions stay where the
   for (const name of ['poll-harsh', 'poll-mild']) await scene.server('DELETE', list(name));
 });
 
+test('words#send, messages#dedup: a repetition that may be none when it is appended is compared', async () => {
+  const anna = await scene.actor('anna');
+  const { id: cid } = await scene.group(anna, []);
+  const clientMsgId = `old-${randomUUID()}`;
+  assert.equal((await say(anna, cid, 'harmless', clientMsgId)).status, 201);
+  await put('late', ['frightful']);
+  const age = "UPDATE sent_ids SET created_at = created_at - interval '47:59:30' WHERE client_msg_id = $1";
+  await sql(age, [clientMsgId]);
+  assertError(await say(anna, cid, 'frightful', clientMsgId), 403, 'message_rejected');
+  await scene.server('DELETE', list('late'));
+});
+
 test('words#limits: lists and entries are bounded, bad entries are named, and clients see nothing of it', async () => {
   assertError(await put('x', ['a*b*c']), 400, 'invalid_request', 'entries');
   assertError(await put('x', ['!!']), 400, 'invalid_request', 'entries');
+  // Each of these signs stands for fifteen letters, and an automaton has room for every letter.
+  assertError(await put('x', [`*${'ﷺ'.repeat(62)}*`]), 400, 'invalid_request', 'entries');
   assertError(await put('x', ['x'.repeat(65)]), 400, 'invalid_request');
   assertError(await put('Not a name', ['a']), 400, 'invalid_request', 'name');
   assertError(await put('x', ['a'], { action: 'other' }), 400, 'invalid_request', 'action');

@@ -350,6 +350,8 @@ test('polls#limits: bad input is the documented error, and nothing is written', 
     [{ closesAt: 'soon' }, 'poll.closesAt'],
     [{ closesAt: '2090-13-01T00:00:00Z' }, 'poll.closesAt'],
     [{ closesAt: '2020-01-01' }, 'poll.closesAt'],
+    [{ closesAt: '0000-01-01' }, 'poll.closesAt'],
+    [{ closesAt: '9999-12-31T23:59:59-23:59' }, 'poll.closesAt'],
     [{ multiple: 'yes' }, 'poll.multiple'],
   ];
   let n = 0;

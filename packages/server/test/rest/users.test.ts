@@ -151,6 +151,8 @@ describe('users#visibility: GET', () => {
     const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
     for (const cursor of ['x', encode(5), encode('a\0'), encode({}), 'x'.repeat(8_193)])
       assertError(await server('GET', `/v1/users?cursor=${cursor}`), 400, 'invalid_request', 'cursor');
+    const byName = `/v1/users?namePrefix=a&cursor=${encode(['a\0', 'a'])}`;
+    assertError(await server('GET', byName), 400, 'invalid_request', 'cursor');
   });
 });
 

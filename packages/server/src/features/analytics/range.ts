@@ -1,5 +1,6 @@
 import { limits } from '@parley/protocol';
 import { invalid } from '../../platform/api-errors.ts';
+import { isStorable } from '../time.ts';
 
 /** analytics#range: the steps that a request asks for. All times are UTC, in milliseconds. */
 
@@ -35,7 +36,10 @@ export function readRange(
   const most = limits.analyticsDays[granularity];
   if (to - from > most * dayMs)
     throw invalid('from', `A range by ${granularity} is at most ${most} days long.`);
-  return { granularity, from: Math.floor(from / step) * step, to: Math.ceil(to / step) * step };
+  const range = { granularity, from: Math.floor(from / step) * step, to: Math.ceil(to / step) * step };
+  for (const name of ['from', 'to'] as const)
+    if (!isStorable(range[name])) throw invalid(name, `\`${name}\` is in the years 1 to 9999.`);
+  return range;
 }
 
 const form =
@@ -49,7 +53,7 @@ function moment(text: string, param: string): number {
   const [, day = '', time = '00:00', offset = 'Z'] = form.exec(text.replace(' ', '+')) ?? [];
   const midnight = Date.parse(day);
   // Date turns 30 February into 2 March.
-  if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(day) || day < '0001')
+  if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(day))
     throw invalid(param, `\`${param}\` is a date (2026-11-01) or a timestamp (2026-11-01T13:00:00Z).`);
   return Date.parse(`${day}T${time.replace(',', '.')}${offset.toUpperCase().replace(/:?(\d\d)$/, ':$1')}`);
 }

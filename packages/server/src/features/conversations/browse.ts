@@ -1,6 +1,6 @@
 import type { Input, Output } from '@parley/protocol';
 import type { Context } from '../context.ts';
-import { cut, decodeCursor, encodeCursor, isInteger, pageLimit } from '../pages.ts';
+import { cut, decodeCursor, encodeCursor, isInteger, isShortInteger, pageLimit } from '../pages.ts';
 import { existingUser } from '../users/operations.ts';
 import { findUser, listUsersByName } from '../users/sql.ts';
 import { described, matching, newest, newestOf } from './sql/browse.ts';
@@ -10,10 +10,7 @@ import type { Place } from './sql/browse.ts';
 const mostPeople = 20;
 
 const isPlace = (value: unknown): value is Place =>
-  Array.isArray(value) &&
-  value.length === 2 &&
-  value.every(isInteger) &&
-  Math.abs(value[0] as number) < 2 ** 31;
+  Array.isArray(value) && value.length === 2 && isShortInteger(value[0]) && isInteger(value[1]);
 
 /** dashboard#explorer: all conversations of the environment. */
 export async function browse(

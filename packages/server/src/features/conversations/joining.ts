@@ -9,7 +9,7 @@ import type { LockedConversation } from '../../log/sql/lock.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { parseMetadata } from '../metadata.ts';
-import { isInteger, listPage } from '../pages.ts';
+import { isInteger, isShortInteger, listPage } from '../pages.ts';
 import { wordsOf } from '../fold.ts';
 import { lockForChange, missing, readable, requireGroup, requireModerator } from './access.ts';
 import type { LockedAccess } from './access.ts';
@@ -179,8 +179,7 @@ export async function discover(
 const isPlace = (value: unknown): value is ListedPlace =>
   Array.isArray(value) &&
   value.length === 3 &&
-  isInteger(value[0]) &&
-  Math.abs(value[0]) < 2 ** 31 &&
+  isShortInteger(value[0]) &&
   typeof value[1] === 'string' &&
   !value[1].includes('\0') &&
   isInteger(value[2]);

@@ -1,7 +1,7 @@
 import { idTime } from '@parley/protocol';
 import type { ActivityStep, Input, LogEntry, Output } from '@parley/protocol';
 import type { Context } from '../context.ts';
-import { cut, decodeCursor, encodeCursor, isInteger, isString, pageLimit } from '../pages.ts';
+import { cut, decodeCursor, encodeCursor, isTimedPlace, pageLimit } from '../pages.ts';
 import { moment } from '../time.ts';
 import { userNumbers } from '../users/sql.ts';
 import { stepMs } from './recorder.ts';
@@ -9,13 +9,6 @@ import * as sql from './sql.ts';
 import type { Asked, Place, Row } from './sql.ts';
 
 /** dashboard#logs: what happened in an environment, and its present health. */
-
-const isPlace = (value: unknown): value is [string, number] =>
-  Array.isArray(value) &&
-  value.length === 2 &&
-  isString(value[0]) &&
-  !Number.isNaN(Date.parse(value[0])) &&
-  isInteger(value[1]);
 
 const entry = ({ no, ...rest }: Row): LogEntry => ({ id: String(no), ...rest });
 const cursorOf = ({ at, no }: Place): string => encodeCursor([at, no]);
@@ -33,7 +26,7 @@ export async function list(ctx: Context, input: Input<'logs.list'>): Promise<Out
 
 /** Returns null if nothing can match. */
 async function question(ctx: Context, input: Input<'logs.list'>): Promise<Asked | null> {
-  const before = input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace);
+  const before = input.cursor === undefined ? null : decodeCursor(input.cursor, isTimedPlace);
   const asked: Asked = {
     env: ctx.env.no,
     before: before && { at: before[0], no: before[1] },

@@ -5,7 +5,7 @@ import type { Tx } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import { accountOf } from '../context.ts';
 import type { ControlContext, Environment, EnvironmentContext } from '../context.ts';
-import { isInteger, isString, listPage } from '../pages.ts';
+import { isShortInteger, isString, isTime, listPage } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import { requireConfirmation, requireEnvironment, requireOrganization } from './access.ts';
@@ -64,7 +64,7 @@ export async function listEnvironments(
   const account = accountOf(ctx);
   return listPage(
     input,
-    isInteger,
+    isShortInteger,
     (after, most) => environments.listEnvironments(ctx.db, account, after ?? 0, most),
     (env) => env.no,
     environmentRecord,
@@ -168,10 +168,7 @@ export async function listKeys(
 }
 
 const isKeyPlace = (value: unknown): value is [string, string] =>
-  Array.isArray(value) &&
-  value.length === 2 &&
-  value.every(isString) &&
-  !Number.isNaN(Date.parse(value[0] as string));
+  Array.isArray(value) && value.length === 2 && isTime(value[0]) && isString(value[1]);
 
 export const createKey = (
   ctx: EnvironmentContext,

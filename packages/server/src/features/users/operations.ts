@@ -99,7 +99,11 @@ export async function list(ctx: Context, input: Input<'users.list'>): Promise<Ou
 }
 
 const isNamePlace = (value: unknown): value is sql.NamePlace =>
-  Array.isArray(value) && value.length === 2 && typeof value[0] === 'string' && isString(value[1]);
+  Array.isArray(value) &&
+  value.length === 2 &&
+  typeof value[0] === 'string' &&
+  !value[0].includes('\0') &&
+  isString(value[1]);
 
 export async function deactivate(ctx: Context, input: Input<'users.deactivate'>) {
   return ctx.db.tx(async (tx) => {

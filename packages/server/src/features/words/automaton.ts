@@ -1,3 +1,4 @@
+import { limits } from '@parley/protocol';
 import type { WordList as WordListRecord } from '@parley/protocol';
 import { masked, wordsOf } from '../fold.ts';
 import { Trie } from './trie.ts';
@@ -29,7 +30,10 @@ export interface Found {
 /** The pieces of an entry around its stars, folded; a string says why it cannot be used. */
 function piecesOf(entry: string): string[] | string {
   const parts = entry.split('*').map((part) => wordsOf(part).map((word) => word.folded));
-  if (parts.every((words) => words.length === 0)) return 'has no letters';
+  const letters = [...parts.flat().join('')].length;
+  if (letters === 0) return 'has no letters';
+  // One sign may stand for eighteen letters.
+  if (letters > limits.wordCharacters) return `has more than ${limits.wordCharacters} letters`;
   if (parts.length === 1) return parts[0]!;
   if (/\s/u.test(entry.trim()) || parts.some((words) => words.length > 1))
     return 'has a star and more than one word';

@@ -164,13 +164,19 @@ function answerOf(verdict: string, conv: number, original: number): Answer {
 const unlessEmpty = (values: (string | null)[]): Buffer | null =>
   values.some((v) => v !== null) ? textArray(values) : null;
 
+/**
+ * SQL of the moment for which it is asked, before the append, whether a message was sent before. A repetition is checked
+ * no more, so it must still be one when the append comes.
+ */
+export const atAppend = "clock_timestamp() + interval '1 minute'";
+
 /** Whether the sender has sent a message under this clientMsgId to the conversation (messages#dedup). */
 export async function wasSent(
   db: Queryable,
   sent: { env: number; conversationId: string; sender: number | null; clientMsgId: string },
 ): Promise<boolean> {
   const rows = await db.query(
-    `SELECT 1 FROM conversations c CROSS JOIN LATERAL sent_before(c.env, c.no, $3, $4, clock_timestamp()) s WHERE c.id = $2 AND c.env = $1`,
+    `SELECT 1 FROM conversations c CROSS JOIN LATERAL sent_before(c.env, c.no, $3, $4, ${atAppend}) s WHERE c.id = $2 AND c.env = $1`,
     [sent.env, sent.conversationId, sent.sender, sent.clientMsgId],
   );
   return rows.length > 0;

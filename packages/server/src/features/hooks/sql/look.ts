@@ -1,4 +1,5 @@
 import type { BeforeSend } from '@parley/protocol';
+import { atAppend } from '../../../log/sql/append.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { arraysOf } from '../../../platform/postgres/rows.ts';
 import type { ConversationRow } from '../../conversations/sql.ts';
@@ -24,7 +25,7 @@ export interface Looked extends Pick<ConversationRow, 'id' | 'type' | 'name' | '
 export async function lookAt(db: Queryable, questions: readonly Question[]): Promise<(Looked | null)[]> {
   const rows = await db.query<Looked & { ord: number }>(
     `SELECT w.ord, c.id, c.type, c.name, c.metadata,
-       EXISTS (SELECT 1 FROM sent_before(c.env, c.no, w.usr, w.cmid, clock_timestamp())) AS sent,
+       EXISTS (SELECT 1 FROM sent_before(c.env, c.no, w.usr, w.cmid, ${atAppend})) AS sent,
        EXISTS (SELECT FROM ${memberOf('c.env', 'c.no', 'w.usr')} m OFFSET 0) AS member,
        coalesce((SELECT jsonb_agg(jsonb_build_object('id', a.id, 'name', a.name, 'size', a.size, 'mimeType', coalesce(a.mime_type, a.content_type)))
          FROM jsonb_array_elements_text(w.files) f JOIN attachments a ON a.env = c.env AND a.conv = c.no AND a.id = f), '[]') AS files
