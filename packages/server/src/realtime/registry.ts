@@ -83,8 +83,6 @@ export class Registry {
     for (const { cid, lastSeq, limited = false, silenced = false } of memberships) {
       if (left.get(cid)! > lastSeq) continue;
       const route = this.routes.get(cid) ?? this.createRoute(cid, lastSeq);
-      // Nobody waits for what came before; it may be older than this membership.
-      if (route.users.length === 0) route.lastSeq = Math.max(route.lastSeq, lastSeq);
       route.limited = limited;
       user.silenced ||= silenced;
       join(route, user, lastSeq + 1);

@@ -92,8 +92,8 @@ export function createRouteOrder(options: {
     const { held } = route;
     route.held = null;
     for (const event of [...(held?.values() ?? [])].sort((a, b) => a.seq - b.seq)) {
-      if (registry.isOpen(route) && event.seq > route.lastSeq) apply(route, event);
-      else received(event);
+      if (!registry.isOpen(route)) received(event);
+      else if (event.seq > route.lastSeq) apply(route, event);
     }
   }
 
