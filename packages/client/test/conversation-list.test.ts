@@ -112,6 +112,17 @@ test('a sync that left before a read does not bring its count back', () => {
   assert.equal(unread(), 1);
 });
 
+test('an answer that a later one has overtaken does not bring its count back', () => {
+  const { list, sync, unread } = setup();
+  const page = list.begin();
+  list.applySync(sync(10, 0), list.begin(), true);
+  const item = { id: cid, lastSeq: 10, unreadCount: 3, lastReadSeq: 7 } as ConversationListItem;
+  list.applyPage([item], page);
+  assert.equal(unread(), 0, 'read on another device meanwhile');
+  list.applyPage([{ ...item, unreadCount: 2 }], list.begin());
+  assert.equal(unread(), 2);
+});
+
 test('a sync older than the events seen changes no count and asks again', () => {
   const { list, sync, message, asked, unread } = setup();
   const started = list.begin();

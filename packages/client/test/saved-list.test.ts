@@ -85,6 +85,27 @@ test('another user of the same storage sees nothing of it, and without a storage
   none.disconnect();
 });
 
+test('details that were not loaded when the process ended are loaded by the next one', async () => {
+  const { clock, server, ann } = stored();
+  const cid = server.create(['ann', 'bob']);
+  const before = await connected(ann(), clock);
+  server.accept = () => 1006;
+  server.sockets.values().next().value!.end(1006, '');
+  server.rename(cid, 'other');
+  // Longer than the 5 s by which a sync overlaps the one before.
+  await clock.advance(10_000);
+  const never = new Promise<void>(() => {});
+  server.onRest = () => never;
+  server.accept = () => null;
+  await clock.advance(20_000);
+  before.disconnect();
+  await clock.advance(0);
+  server.onRest = () => {};
+  const after = await connected(ann(), clock);
+  await clock.advance(3_000);
+  assert.equal(after.conversations.get().items[0]?.name, 'other');
+});
+
 test('a list that was saved in an earlier life of the store is loaded again', async () => {
   const { clock, server, ann } = stored();
   const cid = server.create(['ann', 'bob']);
@@ -149,6 +170,45 @@ test('catchUpAll with a storage goes on where the process before stopped', async
   await connected(after, clock);
   await clock.advance(3_000);
   assert.deepEqual(got, [`${a} 3 missed`]);
+});
+
+test('catchUpAll: a conversation begun while the bot was away is told from its beginning, also if the next event is there before the sync', async () => {
+  const { clock, server, ann } = stored();
+  const bot = ann({ catchUp: catchUpAll, storage: undefined });
+  const got = heard(bot);
+  await connected(bot, clock);
+  server.sockets.values().next().value!.end(1006, '');
+  const fresh = server.create(['ann', 'bob']);
+  server.send(fresh, 'bob', { text: 'first' });
+  server.onFrame = (_, { t }) => {
+    if (t !== 'sync') return;
+    server.onFrame = () => {};
+    server.send(fresh, 'bob', { text: 'second' });
+  };
+  await clock.advance(60_000);
+  server.send(fresh, 'bob', { text: 'third' });
+  await clock.advance(1_000);
+  assert.deepEqual(got, [`${fresh} 2 first`, `${fresh} 3 second`, `${fresh} 4 third`]);
+});
+
+test('catchUpAll: a bot that comes back to a conversation is told nothing twice', async () => {
+  const { clock, server, ann } = stored();
+  const a = server.create(['ann', 'bob']);
+  const before = await connected(ann({ catchUp: catchUpAll }), clock);
+  await clock.advance(3_000);
+  before.disconnect();
+  await clock.advance(0);
+  const bot = ann({ catchUp: catchUpAll });
+  const got = heard(bot);
+  await connected(bot, clock);
+  server.send(a, 'bob', { text: 'inside' });
+  server.removeMember(a, 'ann');
+  server.send(a, 'bob', { text: 'outside' });
+  await clock.advance(3_000);
+  server.addMember(a, 'ann');
+  server.send(a, 'bob', { text: 'back' });
+  await clock.advance(3_000);
+  assert.deepEqual(got, [`${a} 2 inside`, `${a} 6 back`]);
 });
 
 test('catchUpAll: what the service no longer keeps is told as an error, and what follows arrives', async () => {

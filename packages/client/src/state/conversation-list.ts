@@ -83,15 +83,20 @@ export class ConversationList {
   }
 
   /** The state to store; if there are more than `max` conversations, only those that the list shows. */
-  save(max: number): { heads: [string, Head][]; nextCursor: string | null; whole: boolean } {
+  save(max: number): {
+    heads: [string, Head][];
+    stale?: string[];
+    nextCursor: string | null;
+    whole: boolean;
+  } {
     const whole = this.#heads.size <= max;
     const heads = [...this.#heads].filter(([, head]) => whole || head.item).slice(0, max);
-    return { heads, nextCursor: this.nextCursor, whole };
+    return { heads, stale: [...this.stale.keys()], nextCursor: this.nextCursor, whole };
   }
-  restore({ heads, nextCursor }: Pick<ReturnType<ConversationList['save']>, 'heads' | 'nextCursor'>): void {
+  restore({ heads, stale, nextCursor }: Omit<ReturnType<ConversationList['save']>, 'whole'>): void {
     for (const [cid, head] of heads) {
       this.#heads.set(cid, { ...head, touched: 0 });
-      if (head.item && !head.item.level) this.markStale(cid);
+      if (!stale || stale.includes(cid)) this.markStale(cid); // Earlier versions stored no `stale`.
     }
     this.nextCursor = nextCursor;
     this.store.touch();
@@ -185,6 +190,7 @@ export class ConversationList {
     }
     if (head.touched >= started || lastSeq < head.lastSeq) this.#o.doubt();
     else if (!this.#o.readPending(cid)) {
+      head.touched = started - 1; // Answers to earlier requests may know less.
       if (readSeq !== null) head.lastReadSeq = Math.max(head.lastReadSeq, readSeq);
       else if (unread !== head.unread) this.markStale(cid); // Another device may have read.
       head.unread = unread;

@@ -39,6 +39,11 @@ export class Followers {
     this.stored ??= new Map();
   }
   push(event: EventFrame): void {
+    const { cid, e, d } = event;
+    const joins =
+      e === 'conversation.created' || (e === 'member.added' && d.userIds.includes(this.#o.list.me));
+    // It is not known yet where the user joined: the sync that follows tells, and this event is read then.
+    if (this.stored && !this.stored.has(cid) && !this.#streams.has(cid) && !joins) return;
     const stream = this.#stream(event.cid, event.seq - 1);
     stream.resume();
     stream.push(event);
@@ -65,6 +70,7 @@ export class Followers {
   drop(cid: string): void {
     this.#streams.get(cid)?.pause();
     this.#streams.delete(cid);
+    this.stored?.delete(cid);
   }
   positions(): [string, number][] {
     return [...this.#streams].map(([cid, { lastSeq }]) => [cid, lastSeq]);

@@ -43,14 +43,10 @@ export class Hub {
     this.#bus = bus;
     const registry = (this.#registry = new Registry(bus, options.memberships));
     const received = (event: LogEvent): void => this.received(event);
-    const recovery = (this.#recovery = new Recovery({ registry, bus, timers, logger, missed, received }));
-    this.received = createRouteOrder({
-      registry,
-      recovery,
-      timers,
-      isAlone: () => bus.alone,
-      onLeave: (user) => onLeave?.(user, registry.users.get(user)?.sessions ?? []),
-    });
+    const left = (user: number): void => onLeave?.(user, registry.users.get(user)?.sessions ?? []);
+    const reading = { registry, bus, timers, logger, missed, received, onLeave: left };
+    const recovery = (this.#recovery = new Recovery(reading));
+    this.received = createRouteOrder({ registry, recovery, timers, isAlone: () => bus.alone, onLeave: left });
     this.ephemeral = createEphemeral(registry.users, registry.routes, bus);
     bus.on('event', received);
   }
@@ -85,7 +81,7 @@ export class Hub {
     this.#bus.publish('event', event, channels.conversation(event.cid), ...users);
   }
 
-  /** Another node is gone, and may have committed something without telling the others. */
+  /** Another node may have committed something without this one hearing of it. */
   catchUp(): Promise<void> {
     return this.#recovery.catchUp();
   }

@@ -19,8 +19,8 @@ export interface LocalUser {
   routes: Route[];
   /** It is silenced somewhere, or was when it connected: the store is asked before its typing is relayed. */
   silenced: boolean;
-  /** Set while memberships are being loaded: the conversations left meanwhile. */
-  loading: { left: Set<string>; done: Promise<void> } | null;
+  /** Set while memberships are being loaded: the conversations left meanwhile, and with which seq. */
+  loading: { left: Map<string, number>; done: Promise<void> } | null;
   /** Set while somebody follows the user's sockets. */
   trace: FrameTrace | null;
 }
@@ -30,6 +30,8 @@ export interface Route {
   cid: string;
   lastSeq: number;
   users: LocalUser[];
+  /** For each of them, the first seq that it gets. It left with an event from there on, or not at all. */
+  from: number[];
   /** Not every member may type: the store is asked (presence#typing-limits). */
   limited: boolean;
   held: Map<number, LogEvent> | null;

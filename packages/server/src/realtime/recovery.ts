@@ -17,9 +17,11 @@ import { pushFrame } from './wire.ts';
  * - A route begins with a join: following --the channel is subscribed, what came before is read--> in order.
  * - A join came after later events: the user is rechecked --`holdMs` later the store is asked--> a member, told to sync,
  *   or not.
- * - A node fell silent: every user here is compared with the store, then the routes that are still behind are read.
+ * - A node fell silent, or the bus was lost for a while: every user here is compared with the store, then the routes that
+ *   are still behind are read. A membership that the store does not name, and that no event ended, ends then.
  *
- * Where too much is missing, or the store does not answer, clients are told to sync (`resync_required`).
+ * Where too much is missing, or the store does not answer, clients are told to sync (`resync_required`). Users are compared
+ * again until the store answers.
  */
 
 /** Milliseconds in which what is on its way arrives: an event that comes too early is held for so long. */
@@ -29,6 +31,8 @@ const comparedAtOnce = 100;
 /** How many routes read a late event at a time, and for how long. Beyond that, clients read it. */
 const mostFilling = 32;
 const fillMs = 1_000;
+/** Milliseconds after which users are compared again if the store did not answer. */
+const againMs = 1_000;
 
 export interface RecoveryOptions {
   registry: Registry;
@@ -39,6 +43,16 @@ export interface RecoveryOptions {
   missed: (env: number, cid: string, after: number) => Promise<LogEvent[] | null>;
   /** Takes an event that was read, like one from the bus. */
   received: (event: LogEvent) => void;
+  /** A membership ended without an event. */
+  onLeave: (user: number) => void;
+}
+
+/** What the store says of the routes of users. */
+interface Compared {
+  /** Routes that are behind the store, and the seq that they have to reach. */
+  behind: Map<Route, number>;
+  /** Memberships that the store does not name, with the first seq that the user gets by each. */
+  ended: { user: LocalUser; route: Route; from: number }[];
 }
 
 export class Recovery {
@@ -93,10 +107,10 @@ export class Recovery {
     try {
       await sleep(timers, holdMs);
       this.#rechecking.delete(user);
-      await user.loading?.done;
-      await this.#compare(user, new Map());
+      await this.#compare(user, { behind: new Map(), ended: [] });
     } catch (error) {
       logger.warn({ err: error, user: user.no }, 'comparing memberships after a late join failed');
+      timers.after(againMs, () => void this.recheck(user));
     }
   }
 
@@ -109,28 +123,35 @@ export class Recovery {
   }
 
   async #catchUp(): Promise<void> {
-    const { registry, timers, logger } = this.#options;
+    const { registry, timers, logger, onLeave } = this.#options;
     try {
-      const behind = new Map<Route, number>();
-      const users = [...registry.users.values()].filter((user) => user.loading === null);
+      const found: Compared = { behind: new Map(), ended: [] };
+      const users = [...registry.users.values()];
       for (let i = 0; i < users.length; i += comparedAtOnce)
-        await Promise.all(users.slice(i, i + comparedAtOnce).map((user) => this.#compare(user, behind)));
+        await Promise.all(users.slice(i, i + comparedAtOnce).map((user) => this.#compare(user, found)));
       // Events that are only on their way arrive meanwhile.
       await sleep(timers, holdMs);
-      for (const [route, lastSeq] of behind)
+      for (const [route, lastSeq] of found.behind)
         if (route.lastSeq < lastSeq && registry.isOpen(route) && route.users.length > 0)
           await this.#read(route, route.users[0]!.env);
+      for (const { user, route, from } of found.ended)
+        if (registry.fromOf(route, user) === from && registry.leave(route, user.no, Infinity))
+          onLeave(user.no);
     } catch (error) {
       logger.warn({ err: error }, 'catching up with another node failed');
+      timers.after(againMs, () => void this.catchUp());
     }
   }
 
   /** Loads the user's memberships again, and finds routes that are behind the store. */
-  async #compare(user: LocalUser, behind: Map<Route, number>): Promise<void> {
+  async #compare(user: LocalUser, { behind, ended }: Compared): Promise<void> {
     const { registry } = this.#options;
-    if (user.loading !== null || registry.users.get(user.no) !== user) return;
-    const known = [...user.routes];
-    const left = new Set<string>();
+    const isHere = (): boolean => registry.users.get(user.no) === user;
+    // What is being read may be older than what was missed. A login that fails ends its user.
+    while (user.loading && isHere()) await user.loading.done.catch(() => undefined);
+    if (!isHere()) return;
+    const known = user.routes.map((route) => ({ user, route, from: registry.fromOf(route, user)! }));
+    const left = new Map<string, number>();
     const loaded = registry.load(user, left);
     const done = loaded.then(
       () => undefined,
@@ -139,13 +160,15 @@ export class Recovery {
     user.loading = { left, done };
     void done.then(() => (user.loading = null));
     const lastSeqs = new Map((await loaded).map(({ cid, lastSeq }) => [cid, lastSeq]));
+    if (!isHere()) return;
     // The user was added to a conversation without being told.
-    if (user.routes.some((route) => !known.includes(route) && lastSeqs.has(route.cid)))
+    if (user.routes.some((route) => lastSeqs.has(route.cid) && !known.some((one) => one.route === route)))
       sendTo([user], pushFrame('resync_hint', {}));
-    // For a conversation that the user has left, the last events must still be sent.
-    for (const route of known) {
-      const lastSeq = lastSeqs.get(route.cid) ?? Infinity;
-      if (route.lastSeq < lastSeq) behind.set(route, lastSeq);
+    for (const one of known) {
+      // For a conversation that the user has left, the last events must still be sent.
+      const lastSeq = lastSeqs.get(one.route.cid) ?? Infinity;
+      if (one.route.lastSeq < lastSeq) behind.set(one.route, Math.max(lastSeq, behind.get(one.route) ?? 0));
+      if (lastSeq === Infinity) ended.push(one);
     }
   }
 }

@@ -54,7 +54,7 @@ export class Registry {
         trace: this.traceOf(env, no),
       };
       this.users.set(no, user);
-      const loading = { left: new Set<string>(), done: Promise.resolve() };
+      const loading = { left: new Map<string, number>(), done: Promise.resolve() };
       user.loading = loading;
       const loaded = user;
       loading.done = this.load(user, loading.left).then(
@@ -75,19 +75,17 @@ export class Registry {
     return user;
   }
 
-  /** @param left the conversations that the user leaves while this reads. */
-  async load(user: LocalUser, left: ReadonlySet<string>): Promise<Membership[]> {
+  /** @param left the conversations that the user leaves while this reads, and with which seq. */
+  async load(user: LocalUser, left: ReadonlyMap<string, number>): Promise<Membership[]> {
     await this.#bus.subscribe([channels.user(user.no)]);
     const memberships = await this.#memberships(user.env, user.no);
     if (this.users.get(user.no) !== user) return [];
     for (const { cid, lastSeq, limited = false, silenced = false } of memberships) {
-      if (left.has(cid)) continue;
+      if (left.get(cid)! > lastSeq) continue;
       const route = this.routes.get(cid) ?? this.createRoute(cid, lastSeq);
-      // Nobody waits for what came before; it may be older than this membership.
-      if (route.users.length === 0) route.lastSeq = Math.max(route.lastSeq, lastSeq);
       route.limited = limited;
       user.silenced ||= silenced;
-      join(route, user);
+      join(route, user, lastSeq + 1);
     }
     // Also subscribes channels that another user's login is only about to subscribe.
     await this.#bus.subscribe(user.routes.map((route) => channels.conversation(route.cid)));
@@ -125,6 +123,7 @@ export class Registry {
       cid,
       lastSeq: Math.max(lastSeq, this.#ended.get(cid) ?? 0),
       users: [],
+      from: [],
       limited: false,
       held: null,
     };
@@ -133,18 +132,27 @@ export class Registry {
     return route;
   }
 
-  /** The user, if connected here, is a member no more. */
-  leave(route: Route, no: number): void {
+  /** The first seq that the user gets; undefined if it gets none. */
+  fromOf(route: Route, user: LocalUser | undefined): number | undefined {
+    return user && route.from[route.users.indexOf(user)];
+  }
+
+  /** The user left with this seq. Returns false if it is not connected here, or became a member later. */
+  leave(route: Route, no: number, seq: number): boolean {
     const user = this.users.get(no);
-    if (!user?.routes.includes(route)) return;
+    if (!user || !(this.fromOf(route, user)! <= seq)) return false;
     user.routes = user.routes.filter((r) => r !== route);
     if (this.#leave(route, user)) this.#bus.unsubscribe([channels.conversation(route.cid)]);
+    return true;
   }
 
   /** Returns true if no user is left and the route has ended. */
   #leave(route: Route, user: LocalUser): boolean {
     const at = route.users.indexOf(user);
-    if (at >= 0) route.users.splice(at, 1);
+    if (at >= 0) {
+      route.users.splice(at, 1);
+      route.from.splice(at, 1);
+    }
     if (route.users.length > 0 || !this.isOpen(route)) return false;
     this.#end(route);
     return true;
@@ -168,15 +176,26 @@ export class Registry {
     this.#ended.clear();
     for (const route of this.routes.values()) {
       route.lastSeq = 0;
+      route.from.fill(0);
       route.held = null;
     }
   }
 }
 
-export function join(route: Route, user: LocalUser): void {
-  if (route.users.includes(user)) return;
-  route.users.push(user);
-  user.routes.push(route);
+/** @param from the first seq that the user gets. Whoever is there already is still sent what the route has yet to send. */
+export function join(route: Route, user: LocalUser, from: number): void {
+  const at = route.users.indexOf(user);
+  if (at < 0) {
+    route.users.push(user);
+    route.from.push(from);
+    user.routes.push(route);
+  } else if (from <= route.lastSeq + 1) route.from[at] = Math.max(route.from[at]!, from);
+}
+
+/** Sends an event of the route. */
+export function sendEvent(route: Route, seq: number, frame: Buffer): void {
+  for (const [i, user] of route.users.entries())
+    if (route.from[i]! <= seq) for (const session of user.sessions) session.send(frame);
 }
 
 export function sendTo(users: readonly LocalUser[], frame: Buffer): void {

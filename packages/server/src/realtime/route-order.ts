@@ -2,7 +2,7 @@ import type { LogEvent } from '../log/events.ts';
 import type { Timers } from '../platform/clock.ts';
 import { holdMs } from './recovery.ts';
 import type { Recovery } from './recovery.ts';
-import { join, sendTo } from './registry.ts';
+import { join, sendEvent } from './registry.ts';
 import type { Registry } from './registry.ts';
 import type { Route } from './local-user.ts';
 import { textFrame } from './wire.ts';
@@ -35,10 +35,18 @@ export function createRouteOrder(options: {
   function received(event: LogEvent): void {
     const { users, routes } = registry;
     const joining = event.join?.flatMap((no) => users.get(no) ?? []) ?? [];
-    for (const no of event.leave ?? []) users.get(no)?.loading?.left.add(event.cid);
+    for (const no of event.leave ?? []) {
+      const left = users.get(no)?.loading?.left;
+      left?.set(event.cid, Math.max(event.seq, left.get(event.cid) ?? 0));
+    }
     let route = routes.get(event.cid);
     if (event.seq <= (registry.lastSeqOf(event.cid) ?? 0)) {
-      for (const user of joining) if (!route?.users.includes(user)) void recovery.recheck(user);
+      for (const user of joining)
+        if (route?.users.includes(user)) join(route, user, event.seq);
+        else void recovery.recheck(user);
+      // Later events went out before it.
+      if (route) for (const no of event.leave ?? []) if (registry.leave(route, no, event.seq)) onLeave(no);
+      if (route && !registry.isOpen(route)) release(route);
       return;
     }
     if (!route) {
@@ -90,15 +98,19 @@ export function createRouteOrder(options: {
   }
 
   function apply(route: Route, event: LogEvent): void {
+    const leave = (no: number): void => {
+      registry.leave(route, no, event.seq);
+      onLeave(no);
+    };
     route.lastSeq = event.seq;
     route.limited = event.limited ?? route.limited;
     for (const no of event.join ?? []) {
       const user = registry.users.get(no);
-      if (user) join(route, user);
+      if (user) join(route, user, event.seq);
     }
-    if (route.users.length > 0) sendTo(route.users, textFrame(event.frame));
-    for (const no of event.leave ?? []) leave(route, no);
-    if (event.e === 'conversation.deleted') for (const user of [...route.users]) leave(route, user.no);
+    if (route.users.length > 0) sendEvent(route, event.seq, textFrame(event.frame));
+    for (const no of event.leave ?? []) leave(no);
+    if (event.e === 'conversation.deleted') for (const user of [...route.users]) leave(user.no);
     // No user is left; one of the held events may add a user again.
     if (!registry.isOpen(route)) return release(route);
     const next = route.held?.get(event.seq + 1);
@@ -110,11 +122,6 @@ export function createRouteOrder(options: {
       // Who was to join with a held event has disconnected meanwhile.
       registry.endRoute(route);
     }
-  }
-
-  function leave(route: Route, no: number): void {
-    registry.leave(route, no);
-    onLeave(no);
   }
 
   return received;

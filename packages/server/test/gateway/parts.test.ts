@@ -148,10 +148,30 @@ test('socket#login: nothing is sent before hello', async () => {
   const session = liveSession(socket, new Writer<Session>(systemTimers, () => assert.fail('overflow')));
   session.state = 'authenticating';
   session.send(textFrame('early'));
-  session.state = 'live';
-  session.send(textFrame('hello'));
+  session.greet(textFrame('hello'));
   await ticked();
   assert.deepEqual(writes, [textFrame('hello')]);
+});
+
+test('events#personal: what is sent while a login is checked follows its hello; who is sent too much meanwhile is cut off', async () => {
+  const { socket, writes } = stalled();
+  let cut = 0;
+  const session = liveSession(socket, new Writer<Session>(systemTimers, () => cut++));
+  session.state = 'authenticating';
+  session.hold();
+  for (let i = 0; i < 1_000; i++) session.send(textFrame('held'));
+  session.flush();
+  assert.deepEqual([writes, cut], [[], 0]);
+  session.hold();
+  session.send(textFrame('held'));
+  session.greet(textFrame('hello'));
+  await ticked();
+  assert.deepEqual(writes, [Buffer.concat(['hello', 'held'].map(textFrame))]);
+
+  session.state = 'authenticating';
+  session.hold();
+  for (let i = 0; i < 1_002; i++) session.send(textFrame('held'));
+  assert.equal(cut, 1);
 });
 
 test('socket#slow: a socket that does not take its frames is cut off at 1 MB, and holds no more than that and one tick', async () => {

@@ -9,6 +9,8 @@ import { createScene } from '../support/scene.ts';
 /** events#resync-hint: a node that lost its fan-out subscription tells its sockets when it is back. */
 
 let listener: BusListener;
+/** What a login waits for before its `hello`. */
+let beforeHello = (): Promise<void> => Promise.resolve();
 const here = use(
   () =>
     startHere({
@@ -16,6 +18,11 @@ const here = use(
         const peers = createPeers(...given);
         const listen = peers.bus.listen.bind(peers.bus);
         peers.bus.listen = (its) => listen((listener = its));
+        const add = peers.registry.add.bind(peers.registry);
+        peers.registry.add = async (...session) => {
+          await beforeHello();
+          return add(...session);
+        };
         return peers;
       },
     }),
@@ -60,4 +67,35 @@ test('socket#nodes: what other nodes say reaches the sockets here: events, recei
   assert.equal((await two.socket.closed).code, 4009);
   for (const nonsense of ['', 'E', 'E{}', 'X', 'Z', 'Vnobody', 'O']) listener.message('c:none', nonsense);
   await one.socket.barrier();
+});
+
+test('events#resync-hint: who was added on another node meanwhile gets what is said from then on', async () => {
+  const [owner, added] = await Promise.all([scene.person(), scene.person()]);
+  const conv = await scene.group(owner.actor, [await scene.actor()]);
+  await here.sql(
+    `UPDATE members SET usr = (SELECT no FROM users WHERE id = $1)
+     WHERE role = 'member' AND conv = (SELECT no FROM conversations WHERE id = $2)`,
+    [added.actor.id, conv.id],
+  );
+  listener.restored();
+  // One says that something may have been missed, the other that a conversation was.
+  for (const _ of [1, 2]) await added.socket.ephemeral('resync_hint');
+  const { seq } = await scene.send(owner.actor, conv.id, { text: 'after' });
+  await added.socket.next((f) => f.t === 'event' && f.cid === conv.id && f.seq === seq, 'the message');
+});
+
+test('events#personal: what changes while a socket logs in is told after its hello', async () => {
+  const [ann, ben] = await Promise.all([scene.actor(), scene.person()]);
+  const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  beforeHello = () => {
+    reached.resolve();
+    return goOn.promise;
+  };
+  const connecting = scene.online(ann);
+  await reached.promise;
+  assert.equal((await ann.api('PUT', `/v1/blocks/${ben.actor.id}`, {})).status, 200);
+  goOn.resolve();
+  const socket = await connecting;
+  const { d } = await socket.ephemeral('personal');
+  assert.deepEqual([socket.hello.personalRev, d.rev, d.kind], [0, 1, 'block']);
 });

@@ -200,11 +200,12 @@ export class Gateway {
   }
 
   /**
-   * Events of other nodes may have been lost: clients sync, watchers are told who is online, and users who were
-   * deactivated or revoked meanwhile are looked for.
+   * Events of other nodes may have been lost: clients sync, memberships are compared with the store, watchers are told
+   * who is online, and users who were deactivated or revoked meanwhile are looked for.
    */
   #restored(): void {
     for (const session of this.#sessions.loggedIn.values()) session.send(resyncHint);
+    void this.#options.hub.catchUp();
     this.#options.presence.restored();
     this.#recheck.checkEveryUser();
   }

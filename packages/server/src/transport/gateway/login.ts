@@ -57,6 +57,7 @@ export function createLogin(options: LoginOptions): (session: Session, token: st
     session.tokenExpiresAt = expiresAt!;
     if (!session.isOpen) return;
     await hub.attach(session, env.no, user.no, user.id);
+    session.hold();
     // From here on a revocation reaches the session; one that came before is found by checking again.
     const { lastSeenAt, personalRev } = await recheck();
     if (!session.isOpen) return;
@@ -74,7 +75,6 @@ export function createLogin(options: LoginOptions): (session: Session, token: st
     await active.connected(env, user.no);
     if (opened.cameOnline) presence.cameOnline(user.no, { userId: user.id, lastSeenAt });
     if (!session.isOpen) return;
-    session.state = 'live';
     tally.add(env.no, 'socketsOpened');
     hello(session, personalRev);
   }
@@ -86,7 +86,7 @@ export function createLogin(options: LoginOptions): (session: Session, token: st
   }
 
   function hello(session: Session, personalRev: number): void {
-    session.send(
+    session.greet(
       pushFrame('hello', {
         sessionId: session.id,
         userId: session.user!.id,

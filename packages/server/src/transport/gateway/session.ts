@@ -23,6 +23,9 @@ const maxBuffered = 1024 * 1024;
 /** How much a client may have been asked to confirm; more is not asked. */
 const maxAsked = 8;
 
+/** How many frames may wait for the `hello` of one socket. */
+const maxHeld = 1_000;
+
 /** The budget of one socket for frames of all kinds; a frame costs one more for each `frameShare` bytes. */
 const framesPerSecond = 100;
 const frameBurst = 1_000;
@@ -102,9 +105,26 @@ export class Session implements LiveSession {
     return this.#budgetWholeTick - tick <= frameBurst * (1_000 / framesPerSecond);
   }
 
-  /** Nothing is sent before `hello`; the client syncs what happened until then. */
+  /** What is sent from here on waits for `hello`: what that will say may be older. */
+  hold(): void {
+    this.#pending = [];
+  }
+
+  greet(hello: Buffer): void {
+    const held = this.#pending ?? [];
+    this.#pending = undefined;
+    this.state = 'live';
+    for (const frame of [hello, ...held]) this.send(frame);
+  }
+
+  /** Nothing goes out before `hello`. What was sent before `hold` is dropped: the client syncs it. */
   send(frame: Buffer): void {
-    if (this.state !== 'live') return;
+    if (this.state !== 'live') {
+      if (this.state !== 'authenticating' || !this.#pending) return;
+      if (this.#pending.push(frame) <= maxHeld) return;
+      this.#pending = undefined;
+      return this.#writer.overflowed(this);
+    }
     this.user?.trace?.sent(this, frame);
     if (this.#pending) {
       this.#pending.push(frame);
@@ -137,7 +157,7 @@ export class Session implements LiveSession {
   flush(): void {
     const frames = this.#pending;
     this.#pending = undefined;
-    if (!frames || !this.isOpen) return;
+    if (!frames || this.state !== 'live' || !this.isOpen) return;
     this.#socket.write(frames.length === 1 ? frames[0]! : this.#writer.joined(frames));
     this.checkBuffered();
   }
