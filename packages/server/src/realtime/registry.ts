@@ -186,16 +186,18 @@ export class Registry {
 export function join(route: Route, user: LocalUser, from: number): void {
   const at = route.users.indexOf(user);
   if (at < 0) {
-    route.users.push(user);
-    route.from.push(from);
+    // Copied, as in `attach`: a group has few members.
+    route.users = [...route.users, user];
+    route.from = [...route.from, from];
     user.routes.push(route);
   } else if (from <= route.lastSeq + 1) route.from[at] = Math.max(route.from[at]!, from);
 }
 
 /** Sends an event of the route. */
 export function sendEvent(route: Route, seq: number, frame: Buffer): void {
-  for (const [i, user] of route.users.entries())
-    if (route.from[i]! <= seq) for (const session of user.sessions) session.send(frame);
+  const { users, from } = route;
+  for (let i = 0; i < users.length; i++)
+    if (from[i]! <= seq) for (const session of users[i]!.sessions) session.send(frame);
 }
 
 export function sendTo(users: readonly LocalUser[], frame: Buffer): void {
