@@ -20,6 +20,7 @@ import type { CallParticipantView, CallSnapshot, CallState } from './view.ts';
 const inCall = (state: string): boolean => state === 'joining' || state === 'joined';
 
 const meterMs = 2_000;
+const over = () => new ParleyError('call_ended', 'The call is over.');
 
 /** One call: its state, and what the user can do with it. */
 export class CallHandle implements Store<CallSnapshot> {
@@ -117,8 +118,7 @@ export class CallHandle implements Store<CallSnapshot> {
       await this.#session?.stop('camera');
     } else if (!known || deviceId !== undefined) {
       const track = await openCamera(deviceId);
-      known?.stop();
-      this.#tracks.set('camera video', track);
+      this.#take('camera video', track);
       this.#muted.camera = false;
       await this.#session?.produce('camera', track, false);
     } else if (this.#muted.camera) await this.#setMuted('camera', false);
@@ -128,8 +128,7 @@ export class CallHandle implements Store<CallSnapshot> {
   /** Switches to another microphone. */
   async setMicrophone(deviceId: string): Promise<void> {
     const track = await openMicrophone(deviceId);
-    this.#tracks.get('mic audio')?.stop();
-    this.#tracks.set('mic audio', track);
+    this.#take('mic audio', track);
     await this.#session?.produce('mic', track, this.#muted.mic);
     this.#store.touch();
   }
@@ -142,7 +141,7 @@ export class CallHandle implements Store<CallSnapshot> {
   /** Shares the screen, with its sound if the browser offers it. */
   async shareScreen(): Promise<void> {
     for (const track of await openScreen()) {
-      this.#tracks.set(`screen ${track.kind}`, track);
+      this.#take(`screen ${track.kind}`, track);
       // The user may also end sharing with the browser's own button.
       track.onended = () => void this.stopScreen();
       await this.#session?.produce('screen', track, false);
@@ -179,10 +178,9 @@ export class CallHandle implements Store<CallSnapshot> {
     await loadMediasoup();
     const { mic = true, camera = this.#call.kind === 'video' } = options;
     const named = (device: string | boolean) => (typeof device === 'string' ? device : undefined);
-    if (mic) this.#tracks.set('mic audio', await openMicrophone(named(mic)));
-    if (!camera) return;
+    if (mic) this.#take('mic audio', await openMicrophone(named(mic)));
     try {
-      this.#tracks.set('camera video', await openCamera(named(camera)));
+      if (camera) this.#take('camera video', await openCamera(named(camera)));
     } catch (e) {
       const error = e as ParleyError;
       if (error.code !== 'media_permission_denied') {
@@ -191,6 +189,7 @@ export class CallHandle implements Store<CallSnapshot> {
       }
       this.#fail(error);
     }
+    if (this.#state === 'ended') throw over();
   }
 
   /** @internal The call never began, so nobody else knows about it. */
@@ -204,6 +203,11 @@ export class CallHandle implements Store<CallSnapshot> {
     this.#set('connecting');
     try {
       const { call, media } = await this.#post<{ call: Call; media: CallMedia }>('join', query);
+      if (this.#state === 'ended') {
+        // The user hung up meanwhile, and the service may have heard that first.
+        if (this.#endedHere === null) await this.leave();
+        throw over();
+      }
       this.#call = call;
       this.#media = media;
       this.#host.onJoined(this.id);
@@ -212,7 +216,7 @@ export class CallHandle implements Store<CallSnapshot> {
       this.#end(null);
       throw e;
     }
-    this.#meter = setInterval(() => void this.#measure(), meterMs);
+    if (this.state !== 'ended') this.#meter = setInterval(() => void this.#measure(), meterMs);
   }
 
   /** @internal The server sent a new state of the call. */
@@ -366,6 +370,13 @@ export class CallHandle implements Store<CallSnapshot> {
     this.#error = error;
     this.#store.touch();
     this.#host.onError(error);
+  }
+
+  /** Keeps a track instead of the one before; a call that ended while the device opened needs none. */
+  #take(key: string, track: MediaStreamTrack): void {
+    this.#drop(key);
+    if (this.#state === 'ended') track.stop();
+    else this.#tracks.set(key, track);
   }
 
   #drop(key: string): void {
