@@ -167,6 +167,25 @@ test('sdk#outbox: resent on the next launch within 24 hours, afterwards failed u
   }
 });
 
+test('sdk#outbox: what a slow storage brings after the connection is sent', async () => {
+  const w = wire();
+  const storage = memoryStorage();
+  const before = w.tab(storage);
+  await before.open('u/');
+  const { clientMsgId } = before.add('c1', { text: 'x' });
+  await settle();
+  let load!: () => void;
+  const loaded = new Promise<void>((done) => (load = done));
+  const after = w.tab({ ...storage, list: (prefix) => loaded.then(() => storage.list(prefix)) });
+  const opening = after.open('u/');
+  await after.open('u/');
+  after.online();
+  load();
+  await opening;
+  await w.clock.advance(1_000);
+  assert.deepEqual(w.log, [`c1:${clientMsgId}`]);
+});
+
 test('what another user left behind is neither shown nor sent', async () => {
   const w = wire();
   const storage = memoryStorage();

@@ -70,7 +70,10 @@ export class Outbox {
       this.#adopt(record);
     }
     for (const entry of this.#all()) this.#expire(entry);
-    for (const id of ids) this.#o.onChange(id);
+    for (const id of ids) {
+      this.#o.onChange(id);
+      this.flush(id);
+    }
     await this.#writes;
   }
 
