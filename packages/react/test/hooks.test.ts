@@ -200,6 +200,39 @@ test('useComposer: sends, answers, changes and keeps the draft; typing is told a
   assert.deepEqual([composer.canSend, composer.left], [false, -1]);
 });
 
+test('useComposer: a message whose file fails, or goes with its conversation, is not sent without it', async () => {
+  const { clock, server, client } = world();
+  const [first, second] = [server.create(['ann', 'bob']), server.create(['ann', 'bob'])];
+  const ann = await connected(client('ann'), clock);
+  let fail!: (error: Error) => void;
+  ann.uploads.upload = () => new Promise((_done, refuse) => (fail = refuse));
+  let composer!: ComposerView;
+  const Write = ({ of }: { of: string }) => {
+    composer = hooks.useComposer(of);
+    return `${composer.text} ${composer.uploads.items.map(({ status }) => status).join()}`;
+  };
+  const page = (of: string) => provide({ client: ann }, createElement(Write, { of }));
+  const { element, render } = await mount(page(first));
+  await act(async () => composer.setText('the plan'));
+  for (const [what, shown] of [
+    ['fails', 'the plan failed'],
+    ['goes', ' '],
+  ] as const) {
+    await act(async () => void composer.uploads.add([new File(['x'], 'plan.pdf')]));
+    let sending!: Promise<void>;
+    await act(async () => void (sending = composer.send()));
+    assert.equal(composer.busy, true);
+    if (what === 'goes') await render(page(second));
+    await act(async () => fail(new Error('cut')));
+    await act(() => sending);
+    assert.match(element.textContent, new RegExp(`^${shown}`));
+    await act(async () => composer.uploads.clear());
+  }
+  assert.deepEqual(frames(server, 'message.send'), []);
+  await render(page(first));
+  assert.equal(composer.text, 'the plan');
+});
+
 test('useComposer: a mention counts where its name stands, as long as the text has it', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob', 'cem']);

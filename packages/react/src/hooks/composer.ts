@@ -124,6 +124,8 @@ export function useComposer(id: string, options: ComposerOptions = {}): Composer
         if (files > 0) setBusy(true);
         const ready = files > 0 ? await uploads.settled() : [];
         const attachments = ready.flatMap((one) => (one.attachment ? [one.attachment.id] : []));
+        // A file failed, or went with its conversation: the message waits for its author.
+        if (attachments.length < files) return;
         const mentions = placed(text, chosen);
         const made = onBeforeSend({
           ...(text.trim() === '' ? {} : { text }),
