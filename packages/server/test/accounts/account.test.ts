@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertError } from '../support/api.ts';
+import type { Answer } from '../support/api.ts';
+import { until } from '../push-feature/tools.ts';
 import { setUp, useService } from '../support/use.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { createDashboard, join, signedInOwner } from './dashboard.ts';
@@ -9,7 +11,7 @@ import { totpApp } from './totp-app.ts';
 
 /** What people do with their own account, over REST. */
 
-const { service, sql } = useService({ env: { CHAT_ORIGIN: 'https://chat.example.com' } });
+const { service, sql, db } = useService({ env: { CHAT_ORIGIN: 'https://chat.example.com' } });
 let owner: Dashboard;
 let organizationId: string;
 setUp(async () => {
@@ -106,6 +108,55 @@ describe('one-time codes', () => {
     assert.equal((await me.api('DELETE', '/v1/account/totp')).status, 204);
     assertError(await me.api('DELETE', '/v1/account/totp'), 404, 'not_found');
     assert.equal((await me.api('GET', '/v1/account')).body.recoveryCodes, 0);
+    await again(me);
+  });
+
+  /** Runs `asks` while the account is locked, until each of them waits for it; then `meanwhile` with the lock. */
+  const atOnce = async (me: { id: string }, asks: (() => Promise<Answer>)[], meanwhile = '') => {
+    const asked: Promise<Answer>[] = [];
+    await db.tx(async (tx) => {
+      await tx.query('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', [me.id]);
+      for (const [i, ask] of asks.entries()) {
+        asked.push(ask());
+        await until(
+          async () =>
+            (
+              await sql(
+                `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ '(FROM|UPDATE) accounts '`,
+              )
+            ).length > i,
+          'the account is waited for',
+        );
+      }
+      if (meanwhile) await tx.query(meanwhile, [me.id]);
+    });
+    return Promise.all(asked);
+  };
+
+  it('of two confirmations at once one gets recovery codes, and these count', async () => {
+    const me = await person();
+    const code = totpApp((await me.api('POST', '/v1/account/totp')).body.uri)();
+    const confirm = () => me.api('POST', '/v1/account/totp/confirm', { code });
+    const answers = await atOnce(me, [confirm, confirm]);
+    const won = answers.find((answer) => answer.status === 200)!;
+    assertError(
+      answers.find((answer) => answer !== won)!,
+      400,
+      'invalid_request',
+      'code',
+    );
+    await again(me, won.body.recoveryCodes[0]);
+  });
+
+  it('a session that ended meanwhile sets up no second factor', async () => {
+    const me = await person();
+    const code = totpApp((await me.api('POST', '/v1/account/totp')).body.uri)();
+    const [answer] = await atOnce(
+      me,
+      [() => me.api('POST', '/v1/account/totp/confirm', { code })],
+      'DELETE FROM account_sessions WHERE account = (SELECT no FROM accounts WHERE id = $1)',
+    );
+    assertError(answer!, 401, 'token_invalid');
     await again(me);
   });
 

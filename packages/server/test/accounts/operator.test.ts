@@ -36,6 +36,15 @@ test('account reset: a link that sets a new password, once; without a mail serve
   await assert.rejects(parley(service, 'account', 'reset', 'nobody@example.com'), /no account/);
 });
 
+test('account reset: a changed password makes the link invalid', async () => {
+  const me = await join(service.url, owner, organizationId, 'viewer');
+  const { link } = await parley(service, 'account', 'reset', me.email);
+  const change = { password: me.password, newPassword: 'elf Kühe im Regen' };
+  assert.equal((await me.api('POST', '/v1/account/password', change)).status, 200);
+  const body = { token: new URL(link).hash.slice(1), password: 'zwölf Kühe im Regen' };
+  assertError(await me.api('POST', '/v1/password/reset', body), 404, 'not_found');
+});
+
 test('account sign-out ends every session (ASVS 7.4.5)', async () => {
   const me = await join(service.url, owner, organizationId, 'viewer');
   await parley(service, 'account', 'sign-out', me.email);

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertError } from '../support/api.ts';
 import type { Answer } from '../support/api.ts';
+import { until } from '../push-feature/tools.ts';
 import { setUp, useService } from '../support/use.ts';
 import { createDashboard, foreignOwner, join, signedInOwner } from './dashboard.ts';
 import type { Dashboard } from './dashboard.ts';
 
 /** dashboard#invitations: organizations, their people, and invitations by link. */
 
-const { service, sql } = useService();
+const { service, sql, db } = useService();
 let owner: Dashboard;
 let path: string;
 let organizationId: string;
@@ -100,6 +101,29 @@ describe('people', () => {
     assertError(await admin.api('DELETE', `${path}/invitations/${invited.body.id}`), 403, 'forbidden');
     assert.equal((await second.api('PATCH', `${path}/members/${admin.id}`, { role: 'viewer' })).status, 200);
     assert.equal((await owner.api('DELETE', `${path}/members/${second.id}`)).status, 204);
+  });
+
+  it('dashboard#roles: somebody who becomes an owner while an admin acts against them stays one', async () => {
+    const admin = await joined('admin');
+    for (const [method, body] of [
+      ['PATCH', { role: 'viewer' }],
+      ['DELETE', undefined],
+    ] as const) {
+      const rising = await joined('developer');
+      let asked!: Promise<Answer>;
+      await db.tx(async (tx) => {
+        await tx.query('SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE', [organizationId]);
+        await tx.query(
+          `UPDATE organization_accounts SET role = 'owner' WHERE account = (SELECT no FROM accounts WHERE id = $1)`,
+          [rising.id],
+        );
+        asked = admin.api(method, `${path}/members/${rising.id}`, body);
+        const waits = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FROM organizations %'`;
+        await until(async () => (await sql(waits)).length > 0, 'the organization is waited for');
+      });
+      assertError(await asked, 403, 'forbidden');
+      assert.equal((await people(owner)).find((p) => p.accountId === rising.id)?.role, 'owner', method);
+    }
   });
 
   it('may leave; the last owner cannot, nor become something else', async () => {

@@ -7,6 +7,7 @@ import { createAuthenticator } from './authenticator.ts';
 import type { Changes } from './authenticator.ts';
 import { createWorld } from './world.ts';
 import type { World } from './world.ts';
+import { until } from '../push-feature/tools.ts';
 import { listPasskeys, removePasskey } from '../../src/features/accounts/sql/passkeys.ts';
 
 const party = { id: 'chat.example.com', origin: 'https://chat.example.com' };
@@ -167,6 +168,19 @@ test('a removed one signs nobody in; nobody removes another’s', async () => {
   assert.equal(await use(key.get(await challenge())), account.no);
   assert.equal(await removePasskey(world.db, account.no, id), true);
   assert.equal(await use(key.get(await challenge())), 'invalid_credentials');
+});
+
+test('a passkey that is removed while it is being used signs nobody in', async () => {
+  const { account, key } = await registered();
+  const answer = key.get(await challenge());
+  let used: ReturnType<typeof use>;
+  await world.db.tx(async (tx) => {
+    await tx.query('DELETE FROM passkeys WHERE account = $1', [account.no]);
+    used = use(answer);
+    const waits = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE passkeys%'`;
+    await until(async () => (await world.db.query(waits)).length > 0, 'the passkey is waited for');
+  });
+  assert.equal(await used!, 'invalid_credentials');
 });
 
 test('the user handle must be that of the account that the passkey belongs to (WebAuthn 7.2, step 6)', async () => {

@@ -2,7 +2,6 @@ import { ApiError } from '@parley/protocol';
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import { invalid } from '../../platform/api-errors.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import { lockAccount } from './sql/accounts.ts';
 import type { Account } from './sql/accounts.ts';
 import { challengeMs, isChallenge, makeChallenge, useChallenge } from './challenges.ts';
 import type { AccountServices } from './account-services.ts';
@@ -57,6 +56,7 @@ export async function registrationOptions(
 
 const refused = () => invalid('response', 'The passkey could not be verified.');
 
+/** The account must be locked. */
 export async function addPasskey(
   tx: Tx,
   services: AccountServices,
@@ -79,7 +79,6 @@ export async function addPasskey(
   const { credential } = verified.registrationInfo;
   await useChallenge(tx, services, challenge);
   // Another request may have added a passkey since the options were made.
-  await lockAccount(tx, account.no);
   if ((await storedPasskeys(tx, account.no)).length >= maxPasskeys) throw refused();
   const passkey = await insertPasskey(tx, {
     id: services.ids.make('passkey'),
@@ -163,6 +162,7 @@ export async function usePasskey(
   if (!verified?.verified) throw new ApiError('invalid_credentials');
   await useChallenge(tx, services, challenge);
   const { newCounter } = verified.authenticationInfo;
-  await markPasskeyUsed(tx, passkey.id, newCounter, new Date(services.clock.now()));
+  if (!(await markPasskeyUsed(tx, passkey.id, newCounter, new Date(services.clock.now()))))
+    throw new ApiError('invalid_credentials');
   return passkey.account;
 }

@@ -3,7 +3,7 @@ import type { Account as AccountRecord, AccountSession, Input, Output } from '@p
 import { notFound } from '../../../platform/api-errors.ts';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
 import type { AccountContext, Reply } from '../../context.ts';
-import { getAccount, hasSecondFactor, renameAccount, setPassword } from '../sql/accounts.ts';
+import { getAccount, hasSecondFactor, lockAccount, renameAccount, setPassword } from '../sql/accounts.ts';
 import type { Account } from '../sql/accounts.ts';
 import { recordOwn, signedIn } from '../context.ts';
 import { passwordMail } from '../mail-texts.ts';
@@ -11,7 +11,8 @@ import * as passkeys from '../passkeys.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
 import { relyingParty } from '../relying-party.ts';
 import * as factors from '../second-factor.ts';
-import { endOtherSessions, endSession, listSessions } from '../sql/sessions.ts';
+import { dropReset } from '../sql/resets.ts';
+import { endOtherSessions, endSession, hasSession, listSessions } from '../sql/sessions.ts';
 import { confirmPassword } from '../sign-in.ts';
 import { renewSession } from './session.ts';
 import * as storedPasskeys from '../sql/passkeys.ts';
@@ -62,26 +63,38 @@ export async function changePassword(
   return confirmPassword(ctx.db, accounts, account, session.id, input, async (tx) => {
     await setPassword(tx, account.no, hash);
     await endOtherSessions(tx, account.no, session.id);
+    await dropReset(tx, account.no);
     await recordOwn(ctx, tx, account, 'account.changePassword');
     await accounts.mailQueue.send(tx, account.no, passwordMail(account.email));
     return renewSession(ctx, tx, account);
   });
 }
 
+/**
+ * Changes the second factors of the caller, one change at a time, because what the account has decides which recovery codes it
+ * gets and keeps. A session that ended meanwhile changes nothing.
+ */
+function changeFactors<T>(ctx: AccountContext, run: (tx: Tx, account: Account) => Promise<T>): Promise<T> {
+  const { account, session } = signedIn(ctx);
+  return ctx.db.tx(async (tx) => {
+    await lockAccount(tx, account.no);
+    if (!(await hasSession(tx, account.no, session.id))) throw new ApiError('token_invalid');
+    return run(tx, await getAccount(tx, account.no));
+  });
+}
+
 export const beginTotp = async (ctx: AccountContext): Promise<Output<'account.beginTotp'>> =>
   factors.beginTotp(ctx.db, ctx.services.accounts, await load(ctx));
 
-export async function confirmTotp(
+export const confirmTotp = (
   ctx: AccountContext,
   { code }: Input<'account.confirmTotp'>,
-): Promise<Output<'account.confirmTotp'>> {
-  const account = await load(ctx);
-  return ctx.db.tx(async (tx) => {
+): Promise<Output<'account.confirmTotp'>> =>
+  changeFactors(ctx, async (tx, account) => {
     await factors.confirmTotp(tx, ctx.services.accounts, account, code);
     await recordOwn(ctx, tx, account, 'account.confirmTotp');
     return { recoveryCodes: await firstCodes(ctx, tx, account) };
   });
-}
 
 /**
  * Makes recovery codes with the account's first second factor. A second one keeps the codes that exist, so null is
@@ -97,25 +110,21 @@ async function dropUselessCodes(tx: Tx, account: number): Promise<void> {
   if (!hasSecondFactor(await getAccount(tx, account))) await storedFactors.removeRecoveryCodes(tx, account);
 }
 
-export async function removeTotp(ctx: AccountContext): Promise<void> {
-  const account = await load(ctx);
-  await ctx.db.tx(async (tx) => {
+export const removeTotp = (ctx: AccountContext): Promise<void> =>
+  changeFactors(ctx, async (tx, account) => {
     if (!(await storedFactors.removeTotp(tx, account.no)))
       throw new ApiError('not_found', { message: 'One-time codes are not on.' });
     await dropUselessCodes(tx, account.no);
     await recordOwn(ctx, tx, account, 'account.removeTotp');
   });
-}
 
-export async function renewRecoveryCodes(ctx: AccountContext): Promise<Output<'account.renewRecoveryCodes'>> {
-  const account = await load(ctx);
-  if (!hasSecondFactor(account))
-    throw new ApiError('invalid_request', { message: 'There is no second factor to recover.' });
-  return ctx.db.tx(async (tx) => {
+export const renewRecoveryCodes = (ctx: AccountContext): Promise<Output<'account.renewRecoveryCodes'>> =>
+  changeFactors(ctx, async (tx, account) => {
+    if (!hasSecondFactor(account))
+      throw new ApiError('invalid_request', { message: 'There is no second factor to recover.' });
     await recordOwn(ctx, tx, account, 'account.renewRecoveryCodes');
     return { recoveryCodes: await factors.renewRecoveryCodes(tx, ctx.services.accounts, account.no) };
   });
-}
 
 export const listPasskeys = async (ctx: AccountContext): Promise<Output<'account.listPasskeys'>> => ({
   data: await storedPasskeys.listPasskeys(ctx.db, signedIn(ctx).account.no),
@@ -124,31 +133,27 @@ export const listPasskeys = async (ctx: AccountContext): Promise<Output<'account
 export const passkeyOptions = async (ctx: AccountContext): Promise<object> =>
   passkeys.registrationOptions(ctx.db, ctx.services.accounts, await load(ctx), relyingParty(ctx));
 
-export async function addPasskey(
+export const addPasskey = (
   ctx: AccountContext,
   input: Input<'account.addPasskey'>,
-): Promise<Output<'account.addPasskey'>> {
-  const account = await load(ctx);
-  return ctx.db.tx(async (tx) => {
+): Promise<Output<'account.addPasskey'>> =>
+  changeFactors(ctx, async (tx, account) => {
     const passkey = await passkeys.addPasskey(tx, ctx.services.accounts, account, relyingParty(ctx), input);
     await recordOwn(ctx, tx, account, 'account.addPasskey', {
       after: { id: passkey.id, name: passkey.name },
     });
     return { passkey, recoveryCodes: await firstCodes(ctx, tx, account) };
   });
-}
 
-export async function removePasskey(
+export const removePasskey = (
   ctx: AccountContext,
   { passkeyId }: Input<'account.removePasskey'>,
-): Promise<void> {
-  const account = await load(ctx);
-  await ctx.db.tx(async (tx) => {
+): Promise<void> =>
+  changeFactors(ctx, async (tx, account) => {
     if (!(await storedPasskeys.removePasskey(tx, account.no, passkeyId))) throw notFound('Passkey');
     await dropUselessCodes(tx, account.no);
     await recordOwn(ctx, tx, account, 'account.removePasskey', { before: { id: passkeyId } });
   });
-}
 
 export async function listOwnSessions(ctx: AccountContext): Promise<Output<'account.listSessions'>> {
   const { account, session } = signedIn(ctx);

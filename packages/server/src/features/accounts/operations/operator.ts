@@ -3,7 +3,7 @@ import type { Input, Output } from '@parley/protocol';
 import type { Tx } from '../../../platform/postgres/db.ts';
 import { record } from '../../audit/operations.ts';
 import type { ControlContext } from '../../context.ts';
-import { findByEmail } from '../sql/accounts.ts';
+import { findByEmail, lockAccount } from '../sql/accounts.ts';
 import type { Account } from '../sql/accounts.ts';
 import { resetLink } from '../mail-texts.ts';
 import { listMemberships } from '../sql/organizations.ts';
@@ -25,6 +25,7 @@ function change<T>(
   return ctx.db.tx(async (tx) => {
     const account = await findByEmail(tx, email);
     if (!account) throw new ApiError('not_found', { message: `There is no account ${email}.` });
+    await lockAccount(tx, account.no);
     for (const { no } of await listMemberships(tx, account.no))
       await record(ctx, tx, { where: { org: no }, action, target: account.id });
     return run(tx, account);

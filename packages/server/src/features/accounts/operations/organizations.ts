@@ -1,5 +1,6 @@
-import type { Input, OrganizationMember, Output } from '@parley/protocol';
+import type { AccountRole, Input, OrganizationMember, Output } from '@parley/protocol';
 import { invalid } from '../../../platform/api-errors.ts';
+import type { Tx } from '../../../platform/postgres/db.ts';
 import { difference, record } from '../../audit/operations.ts';
 import type { OrganizationContext } from '../../context.ts';
 import { environmentIds } from '../../tenancy/sql/environments.ts';
@@ -30,6 +31,12 @@ export async function update(
   return { id, name, createdAt, role: ctx.role };
 }
 
+/** The caller's role, once nobody else can change roles: another may have changed one a moment ago. */
+async function lockedRole(ctx: OrganizationContext, tx: Tx): Promise<AccountRole> {
+  await organizations.lockPeople(tx, ctx.organization.no);
+  return (await organizations.findPerson(tx, ctx.organization.no, signedIn(ctx).account.id)).role;
+}
+
 /** The name must be typed again, because this cannot be undone. */
 export async function remove(
   ctx: OrganizationContext,
@@ -37,11 +44,8 @@ export async function remove(
 ): Promise<void> {
   const { no, id } = ctx.organization;
   await ctx.db.tx(async (tx) => {
-    await organizations.lockPeople(tx, no);
+    organizations.requireReach(await lockedRole(ctx, tx), 'owner');
     const organization = await organizations.findOrganization(tx, no);
-    // Another owner deleted it, or took the role away, a moment ago.
-    const { role } = await organizations.findPerson(tx, no, signedIn(ctx).account.id);
-    organizations.requireReach(role, 'owner');
     if (name !== organization.name) throw invalid('name', '`name` is not the name of the organization.');
     await record(ctx, tx, {
       where: { org: no },
@@ -65,8 +69,9 @@ export async function updateMember(
 ): Promise<OrganizationMember> {
   const org = ctx.organization.no;
   return ctx.db.tx(async (tx) => {
+    const own = await lockedRole(ctx, tx);
     const person = await organizations.findPerson(tx, org, accountId);
-    organizations.requireReach(ctx.role, person.role, role);
+    organizations.requireReach(own, person.role, role);
     await organizations.changeRole(tx, org, person, role);
     const changes = difference({ role: person.role }, { role });
     if (changes)
@@ -97,8 +102,9 @@ async function end(
 ): Promise<void> {
   const org = ctx.organization.no;
   await ctx.db.tx(async (tx) => {
+    const own = await lockedRole(ctx, tx);
     const person = await organizations.findPerson(tx, org, target);
-    if (action !== 'organizations.leave') organizations.requireReach(ctx.role, person.role);
+    if (action !== 'organizations.leave') organizations.requireReach(own, person.role);
     await organizations.removePerson(tx, org, person);
     const before = { email: person.email, role: person.role };
     await record(ctx, tx, { where: { org }, action, target, before });

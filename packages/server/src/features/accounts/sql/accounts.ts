@@ -73,6 +73,7 @@ export async function setPassword(
   );
 }
 
+/** Locks the account, but not against new rows that refer to it, such as the session of somebody who signs in with a passkey. */
 export async function lockAccount(tx: Queryable, no: number): Promise<void> {
-  await tx.query('SELECT 1 FROM accounts WHERE no = $1 FOR UPDATE', [no]);
+  await tx.query('SELECT 1 FROM accounts WHERE no = $1 FOR NO KEY UPDATE', [no]);
 }

@@ -124,8 +124,8 @@ export async function addPerson(tx: Tx, org: number, account: number, role: Acco
   return rows.length > 0;
 }
 
+/** The people must be locked. */
 export async function changeRole(tx: Tx, org: number, person: Person, role: AccountRole): Promise<void> {
-  await lockPeople(tx, org);
   await tx.query('UPDATE organization_accounts SET role = $3 WHERE org = $1 AND account = $2', [
     org,
     person.no,
@@ -135,8 +135,8 @@ export async function changeRole(tx: Tx, org: number, person: Person, role: Acco
   await withdrawUncovered(tx, org, person.no, role);
 }
 
+/** The people must be locked. */
 export async function removePerson(tx: Tx, org: number, person: Person): Promise<void> {
-  await lockPeople(tx, org);
   await tx.query('DELETE FROM organization_accounts WHERE org = $1 AND account = $2', [org, person.no]);
   await requireOwner(tx, org);
   await withdrawUncovered(tx, org, person.no, null);

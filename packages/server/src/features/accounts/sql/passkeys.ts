@@ -60,9 +60,13 @@ export const findPasskey = (tx: Queryable, credential: Buffer) =>
     [credential],
   );
 
-export async function markPasskeyUsed(tx: Queryable, id: string, signCount: number, at: Date): Promise<void> {
-  await tx.query('UPDATE passkeys SET sign_count = $2, used_at = $3 WHERE id = $1', [id, signCount, at]);
-}
+/** Returns false if the passkey was removed meanwhile. */
+export const markPasskeyUsed = (tx: Queryable, id: string, signCount: number, at: Date): Promise<boolean> =>
+  anyRow(tx, 'UPDATE passkeys SET sign_count = $2, used_at = $3 WHERE id = $1 RETURNING 1', [
+    id,
+    signCount,
+    at,
+  ]);
 
 /** Returns true if the account had this passkey. */
 export const removePasskey = (tx: Queryable, account: number, id: string): Promise<boolean> =>

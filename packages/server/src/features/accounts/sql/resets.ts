@@ -3,7 +3,10 @@ import type { Queryable } from '../../../platform/postgres/db.ts';
 import type { AccountServices } from '../account-services.ts';
 import { hashToken, makeToken, tokenForm } from '../tokens.ts';
 
-/** A reset of a forgotten password is a link that works once, within an hour. Asking again makes the earlier link invalid. */
+/**
+ * A reset of a forgotten password is a link that works once, within an hour. Asking again, or changing the password,
+ * makes the earlier link invalid.
+ */
 
 const validMs = 3_600_000;
 
@@ -45,4 +48,8 @@ export async function openReset(
 export async function useReset(tx: Queryable, token: string): Promise<void> {
   const rows = await tx.query('DELETE FROM password_resets WHERE token = $1 RETURNING 1', [hashToken(token)]);
   if (rows.length === 0) throw gone();
+}
+
+export async function dropReset(tx: Queryable, account: number): Promise<void> {
+  await tx.query('DELETE FROM password_resets WHERE account = $1', [account]);
 }

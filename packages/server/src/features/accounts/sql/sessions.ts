@@ -113,6 +113,10 @@ export async function endByToken(db: Queryable, token: string): Promise<void> {
 export const endSession = (db: Queryable, account: number, id: string): Promise<boolean> =>
   anyRow(db, 'DELETE FROM account_sessions WHERE account = $1 AND id = $2 RETURNING 1', [account, id]);
 
+/** Whether nobody has ended this session of the account. */
+export const hasSession = (db: Queryable, account: number, id: string): Promise<boolean> =>
+  anyRow(db, 'SELECT 1 FROM account_sessions WHERE account = $1 AND id = $2', [account, id]);
+
 /** Ends all sessions of the account except one. Returns how many it ended. */
 export async function endOtherSessions(
   db: Queryable,
