@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { limits } from '@parley/protocol';
+import type { ApiError } from '@parley/protocol';
+import { readConfig } from '../../src/config.ts';
+import { createMediaNode } from '../../src/features/calls/media-node.ts';
+import type { MediaRequest, MediaValue } from '../../src/features/media-request.ts';
+import { createLogger } from '../../src/platform/logging.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { until } from '../push-feature/tools.ts';
 import type { Actor } from '../support/scene.ts';
 import type { TestSocket } from '../support/socket.ts';
 import { useService } from '../support/use.ts';
-import { startMediaService } from './media-service.ts';
+import { mediaPort, startMediaService } from './media-service.ts';
 import { audio, dtls, receiving, video } from './rtp.ts';
 import { done, hasten, start, stateOf } from './tools.ts';
 
@@ -152,6 +159,55 @@ describe('calls#frames: media over the socket', () => {
     assert.equal((await b.socket.ephemeral('call.producer')).d.closed, true);
     await produce(moved, callId, 'mic');
     await b.socket.ephemeral('call.producer', (d) => !d.closed);
+  });
+
+  it('calls#put-out: who was put out while the frame was on its way gets no media, nor does a device that lost its place', async () => {
+    type Handler = (request: MediaRequest) => Promise<MediaValue>;
+    let serve!: Handler;
+    const node = createMediaNode({
+      config: {
+        host: '127.0.0.1',
+        mediaNode: { ...readConfig({}).config.mediaNode, workers: 1, port: await mediaPort(1) },
+      },
+      node: `late-${process.pid}`,
+      db,
+      link: { serve: (handler: Handler) => (serve = handler), ask: () => assert.fail() } as never,
+      clock: { now: Date.now, monotonic: () => performance.now() },
+      logger: createLogger('silent'),
+      metrics: createMetrics(),
+      evacuate: () => Promise.resolve(0),
+    });
+    const [a, b, c] = await Promise.all([scene.actor(), scene.actor(), scene.actor()]);
+    const { id: callId } = await start(a, (await scene.group(a, [b, c])).id);
+    const join = async (by: Actor): Promise<string> =>
+      (await done(by.api('POST', `/v1/calls/${callId}/join`))).media.device;
+    const devices = { first: await join(a), second: await join(a), out: await join(b), stays: await join(c) };
+    await done(server('POST', `/v1/calls/${callId}/participants/${b.id}/remove`));
+    const [row] = await db.query<{ env: number; no: number }>('SELECT env, no FROM calls WHERE id = $1', [
+      callId,
+    ]);
+    node.start({ sockets: { toUsers: () => undefined } } as never);
+    try {
+      await until(() => node.status === 'ready', 'the media node');
+      const open = async (by: Actor, device: string): Promise<string> => {
+        const [user] = await db.query<{ no: number }>('SELECT no FROM users WHERE env = $1 AND id = $2', [
+          row!.env,
+          by.id,
+        ]);
+        const d = { callId, device, rtpCapabilities: receiving, userId: by.id, session: `of ${device}` };
+        const request = { method: 'call.open' as const, env: row!.env, call: row!.no, user: user!.no, d };
+        return serve(request).then(
+          () => 'opened',
+          (error: ApiError) => error.code,
+        );
+      };
+      assert.equal(await open(b, devices.out), 'not_found');
+      assert.equal(await open(a, devices.second), 'opened');
+      assert.equal(await open(a, devices.first), 'not_found');
+      assert.equal(await open(c, devices.stays), 'opened');
+    } finally {
+      await node.stop();
+    }
   });
 
   it('a new socket resumes the media of the old one', async () => {

@@ -5,6 +5,7 @@ import { plans } from '@parley/protocol';
 import { createDisconnectWatch } from '../../src/features/calls/disconnected.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { assertError } from '../support/api.ts';
+import type { Answer } from '../support/api.ts';
 import type { Actor } from '../support/scene.ts';
 import { until } from '../push-feature/tools.ts';
 import { createScene } from '../support/scene.ts';
@@ -270,6 +271,31 @@ describe('calls#end: ending', () => {
     await look.stop();
     await hasten(db, id, 'gone');
     assert.equal((await phone.ephemeral('call.ended')).d.call.endReason, 'cancelled');
+  });
+
+  it('calls#gone: a participant of an active call who never opened a socket is looked for; a caller who rings is not', async () => {
+    const [[a, b, c], cid] = (await some(3)) as [[Actor, Actor, Actor], string];
+    const phone = await scene.online(c);
+    const { id } = await start(a, cid);
+    const sweep = async () => {
+      const look = createDisconnectWatch({
+        db,
+        presence: { connected: (refs) => Promise.resolve(refs.map(() => false)) },
+        logger: createLogger('silent'),
+      });
+      look.start();
+      await look.stop();
+    };
+    await sweep();
+    assert.deepEqual(await goneJobs(id), []);
+    await done(act(c, id, 'join'));
+    await done(act(b, id, 'join'));
+    for (let i = 0; i < 2; i++) await sweep();
+    assert.equal((await goneJobs(id)).length, 3, 'each is noted once');
+    await hasten(db, id, 'gone');
+    const gone = ({ call }: Answer['body']) => [a, b].every((one) => stateOf(call, one) === 'left');
+    const { call } = (await phone.ephemeral('call.updated', gone)).d;
+    assert.deepEqual([call.status, stateOf(call, c)], ['active', 'joining'], 'who has a socket stays');
   });
 
   it('by the server: for everyone, or for one participant; muting needs media', async () => {

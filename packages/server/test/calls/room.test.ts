@@ -45,8 +45,9 @@ const rich = use(
 
 const quiet = { connected() {}, producer() {}, speakers() {}, flooded() {} };
 const seat = (user: number) => ({ user, userId: `u${user}`, session: `s${user}`, device: `d${user}` });
+const anybody = () => Promise.resolve(true);
 const anew = { resume: false, tcp: false };
-const open = (room: Room, user: number) => room.open(seat(user), receiving, anew);
+const open = (room: Room, user: number) => room.open(seat(user), receiving, anew, anybody);
 const produceMic = (room: Room, user: number) =>
   room.answer('call.produce', user, `s${user}`, {
     source: 'mic',
@@ -103,8 +104,8 @@ async function takeTcp(port: number): Promise<AsyncDisposable> {
 it('a device that does not know a codec receives all the rest of the call', async () => {
   const room = new Room(rich, quiet, () => 0);
   const all = { resume: false, tcp: false };
-  await room.open(seat(1), receiving, all);
-  await room.open(seat(2), receiving, all);
+  await room.open(seat(1), receiving, all, anybody);
+  await room.open(seat(2), receiving, all, anybody);
   const h264 = {
     ...video(),
     codecs: [
@@ -141,7 +142,7 @@ it('bounds a participant: two transports, what each may carry, and how many sour
   );
   const room = new Room(plain, quiet, () => performance.now() * 1e3);
   const all = { resume: false, tcp: false };
-  for (const user of [1, 2, 2]) await room.open(seat(user), receiving, all);
+  for (const user of [1, 2, 2]) await room.open(seat(user), receiving, all, anybody);
   assert.deepEqual(
     made.map((transport) => transport.closed),
     [false, false, true, true, false, false],
@@ -225,10 +226,7 @@ it(
   { timeout: 120_000 },
   async () => {
     const room = new Room(plain, quiet, () => 0);
-    const { recv } = await room.open(seat(1), receiving, {
-      resume: false,
-      tcp: true,
-    });
+    const { recv } = await room.open(seat(1), receiving, { resume: false, tcp: true }, anybody);
     const { port } = recv!.iceCandidates[0] as { port: number };
     const dial = async (): Promise<{ socket: Socket; closed: Promise<unknown> }> => {
       const socket = connect(port, '127.0.0.1');

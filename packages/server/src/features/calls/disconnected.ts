@@ -7,10 +7,12 @@ import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import type { ClosedSession } from '../context.ts';
 import { later } from './jobs.ts';
 import { connectedParticipants, markDisconnected } from './sql/participants.ts';
+import type { Gone } from './sql/participants.ts';
 
 /**
  * Participants whose socket closed. The closing is stored with its time, and a job checks 30 s later whether the
- * participant came back (calls#gone). A closed socket that was not reported is found by looking every 30 s.
+ * participant came back (calls#gone). A closed socket that was not reported is found by looking every 30 s, and so is a
+ * participant of an active call who never opened one.
  *
  * A participant who has not named a socket, such as a caller who has not joined yet, may have closed any of them: each
  * closing is stored again, and the job checks whether the user has another socket.
@@ -25,7 +27,7 @@ export function createDisconnectWatch(options: {
 }) {
   const { db, presence, logger } = options;
 
-  async function note(closed: readonly ClosedSession[]): Promise<void> {
+  async function note(closed: readonly Gone[]): Promise<void> {
     await db.tx(async (tx) => {
       for (const { env, call, usr, session, at } of await markDisconnected(tx, closed))
         await later(tx, { env, no: call }, { kind: 'gone', user: usr, session, at }, at, limits.callGoneMs);

@@ -20,6 +20,7 @@ import type { MediaRequest, MediaValue } from '../media-request.ts';
 import { change } from './moves.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
+import { isInWith } from './sql/participants.ts';
 import { hostedCalls, removeNode, reportNode } from './sql/media-nodes.ts';
 
 /**
@@ -177,7 +178,9 @@ export function createMediaNode(options: {
     if (request.method === 'call.open') {
       const { callId, userId, session, device, rtpCapabilities, resume = false, tcp = false } = request.d;
       const { room } = host(env, call, callId);
-      return room.open({ user, userId, session, device }, rtpCapabilities, { resume, tcp });
+      // The user may have been put out, or have joined with another device, while the frame was on its way.
+      const mayEnter = async () => isTest(call) || isInWith(db, request, device);
+      return room.open({ user, userId, session, device }, rtpCapabilities, { resume, tcp }, mayEnter);
     }
     const one = hosted.get(call);
     if (request.method === 'mute') return one ? one.room.mute(user, request.d.source) : false;

@@ -86,11 +86,15 @@ export class Seats {
     return this.#halls.use(worker);
   }
 
-  /** Opens the seat of a user; with `resume`, the existing seat continues under the new socket. */
+  /**
+   * Opens the seat of a user; with `resume`, the existing seat continues under the new socket.
+   * @param mayEnter is asked once `leave` would be noticed, because one that came before the request left nothing here.
+   */
   async open(
     ref: SeatRef,
     rtpCapabilities: RtpCapabilities,
     options: { resume: boolean; tcp: boolean },
+    mayEnter: () => Promise<boolean>,
   ): Promise<AckData<'call.open'>> {
     const opening = this.#opening.get(ref.user) ?? { last: Promise.resolve(), waiting: 0, leaves: 0 };
     if (opening.waiting >= mostOpening)
@@ -98,9 +102,10 @@ export class Seats {
     this.#opening.set(ref.user, opening);
     opening.waiting++;
     const { leaves } = opening;
-    const mine = opening.last.then(() =>
-      this.#open(ref, rtpCapabilities, options, () => opening.leaves > leaves),
-    );
+    const mine = opening.last.then(async () => {
+      if (!(await mayEnter())) throw notFound('Call');
+      return this.#open(ref, rtpCapabilities, options, () => opening.leaves > leaves);
+    });
     opening.last = mine.catch(() => undefined);
     try {
       return await mine;

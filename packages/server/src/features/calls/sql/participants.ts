@@ -1,5 +1,7 @@
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { anyRow } from '../../../platform/postgres/rows.ts';
 import type { ClosedSession } from '../../context.ts';
+import type { MediaSeat } from '../../media-request.ts';
 
 /** A participant whose socket closed. */
 export interface Disconnected {
@@ -11,8 +13,22 @@ export interface Disconnected {
   at: string;
 }
 
+/** Whether the user takes part in the call with this device. */
+export const isInWith = (db: Queryable, { env, call, user }: MediaSeat, device: string): Promise<boolean> =>
+  anyRow(
+    db,
+    `SELECT 1 FROM call_participants
+     WHERE env = $1 AND call = $2 AND usr = $3 AND device = $4 AND state IN ('joining', 'joined')`,
+    [env, call, user, device],
+  );
+
+/** A socket that closed, or null for those of a participant who has named none. */
+export interface Gone extends Omit<ClosedSession, 'session'> {
+  session: string | null;
+}
+
 /** Stores the time at which the sockets of participants closed. */
-export const markDisconnected = (tx: Queryable, closed: readonly ClosedSession[]): Promise<Disconnected[]> =>
+export const markDisconnected = (tx: Queryable, closed: readonly Gone[]): Promise<Disconnected[]> =>
   tx.query<Disconnected>(
     `UPDATE call_participants p SET gone_at = clock_timestamp()
          FROM unnest($1::int[], $2::bigint[], $3::text[]) s(env, usr, session)
@@ -24,9 +40,10 @@ export const markDisconnected = (tx: Queryable, closed: readonly ClosedSession[]
 
 const mostConnected = 1_000;
 
-/** Participants with a socket of which no closing is stored. */
-export const connectedParticipants = (db: Queryable): Promise<ClosedSession[]> =>
-  db.query<ClosedSession>(
-    `SELECT env, usr AS user, session FROM call_participants
-       WHERE state IN ('joining', 'joined') AND gone_at IS NULL AND session IS NOT NULL LIMIT ${mostConnected}`,
+/** Participants of whom no closing is stored: those with a socket and, in an active call, those who have named none. */
+export const connectedParticipants = (db: Queryable): Promise<Gone[]> =>
+  db.query<Gone>(
+    `SELECT p.env, p.usr AS user, p.session FROM call_participants p
+       WHERE p.state IN ('joining', 'joined') AND p.gone_at IS NULL AND (p.session IS NOT NULL
+         OR (SELECT k.status FROM calls k WHERE k.env = p.env AND k.no = p.call) = 'active') LIMIT ${mostConnected}`,
   );
