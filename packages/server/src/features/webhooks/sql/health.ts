@@ -18,18 +18,19 @@ export async function markWell(tx: Queryable, endpoints: readonly number[]): Pro
   );
 }
 
+const failsForLong = `failing_since <= now() - interval '${limits.webhookDisableHours} hours' AND status = 'enabled'`;
+
 /** Endpoints that have failed for so long that they are disabled. */
 export const failingEndpoints = (db: Queryable): Promise<{ no: number; env: number }[]> =>
   db.query<{ no: number; env: number }>(
-    `SELECT no, env FROM webhook_endpoints
-     WHERE failing_since <= now() - interval '${limits.webhookDisableHours} hours' AND status = 'enabled' LIMIT 1000`,
+    `SELECT no, env FROM webhook_endpoints WHERE ${failsForLong} LIMIT 1000`,
   );
 
-/** Returns undefined if the endpoint was not enabled. */
+/** Returns undefined if the endpoint is not among these any more: it succeeded, or somebody enabled it anew, meanwhile. */
 export const markDisabled = (tx: Queryable, env: number, endpoint: number, reason: string) =>
   firstRow<{ id: string; url: string }>(
     tx,
     `UPDATE webhook_endpoints SET status = 'disabled', disabled_at = now(), disabled_reason = $3
-     WHERE no = $1 AND env = $2 AND status = 'enabled' RETURNING id, url`,
+     WHERE no = $1 AND env = $2 AND ${failsForLong} RETURNING id, url`,
     [endpoint, env, reason],
   );
