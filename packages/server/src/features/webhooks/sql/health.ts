@@ -18,12 +18,11 @@ export async function markWell(tx: Queryable, endpoints: readonly number[]): Pro
   );
 }
 
-const failsForLong = `failing_since <= now() - interval '${limits.webhookDisableHours} hours' AND status = 'enabled'`;
-
 /** Endpoints that have failed for so long that they are disabled. */
 export const failingEndpoints = (db: Queryable): Promise<{ no: number; env: number }[]> =>
   db.query<{ no: number; env: number }>(
-    `SELECT no, env FROM webhook_endpoints WHERE ${failsForLong} LIMIT 1000`,
+    `SELECT no, env FROM webhook_endpoints
+     WHERE failing_since <= now() - interval '${limits.webhookDisableHours} hours' AND status = 'enabled' LIMIT 1000`,
   );
 
 /** Returns undefined if the endpoint is not among these any more: it succeeded, or somebody enabled it anew, meanwhile. */
@@ -31,6 +30,6 @@ export const markDisabled = (tx: Queryable, env: number, endpoint: number, reaso
   firstRow<{ id: string; url: string }>(
     tx,
     `UPDATE webhook_endpoints SET status = 'disabled', disabled_at = now(), disabled_reason = $3
-     WHERE no = $1 AND env = $2 AND ${failsForLong} RETURNING id, url`,
-    [endpoint, env, reason],
+     WHERE no = $1 AND env = $2 AND status = 'enabled' AND failing_since <= now() - $4 * interval '1 hour' RETURNING id, url`,
+    [endpoint, env, reason, limits.webhookDisableHours],
   );
