@@ -5,6 +5,7 @@ import type { Services } from '../../src/features/context.ts';
 import { resumeErasures } from '../../src/features/erasure/operations.ts';
 import type { Db } from '../../src/platform/postgres/db.ts';
 import { clientApi } from '../support/api.ts';
+import { until } from '../start/npm-start.ts';
 import { use, useService } from '../support/use.ts';
 import { holdConversation, messageTo, openLog } from './log-tools.ts';
 import type { OpenLog } from './log-tools.ts';
@@ -16,6 +17,9 @@ const another = use<OpenLog>(
   (opened) => opened.close(),
 );
 
+const cutOff = async (userId: string): Promise<boolean> =>
+  (await db.query('SELECT 1 FROM users WHERE id = $1', [userId])).length === 0;
+
 /** The send was let in before the erasure began, and its turn to commit comes after the erasure has cut the user off. */
 test('users#erasure-races: a send that is under way when its user is erased leaves nothing behind', async () => {
   const leaving = await clientApi(service.url, 'leaving');
@@ -26,11 +30,40 @@ test('users#erasure-races: a send that is under way when its user is erased leav
 
   const release = await holdConversation(db, id);
   const refused = assert.rejects(another.log.append(late), { code: 'not_member' });
-  assert.equal((await server('DELETE', '/v1/users/leaving')).status, 204);
+  const erased = server('DELETE', '/v1/users/leaving');
+  await until(() => cutOff('leaving'));
   await release();
   await refused;
+  assert.equal((await erased).status, 204);
   assert.equal((await dump(db)).includes('late words'), false);
 });
+
+/** The change read the author's id before the erasure, and is committed after it has looked what names the user. */
+test('users#erasure-everywhere: a change that is under way when its user is erased keeps no payload that names the user', async () => {
+  const editing = await clientApi(service.url, 'editing');
+  await server('PUT', '/v1/users/reading', {});
+  const created = await editing('POST', '/v1/conversations', { type: 'direct', members: ['reading'] });
+  const { id } = created.body as Conversation;
+  let ended = false;
+  const erased = await db.tx(async (tx) => {
+    await tx.query('SELECT 1 FROM conversations WHERE id = $1 FOR NO KEY UPDATE', [id]);
+    await tx.query(
+      `INSERT INTO webhook_payloads (event_id, env, conv, message, data, event_at)
+       SELECT 'evt_late', env, no, 2, '{"message":{"senderId":"editing"}}', now() FROM conversations WHERE id = $1`,
+      [id],
+    );
+    const erasing = server('DELETE', '/v1/users/editing').finally(() => (ended = true));
+    await until(async () => ended || ((await cutOff('editing')) && (await waiting()) > 0));
+    return { erasing };
+  });
+  assert.equal((await erased.erasing).status, 204);
+  assert.deepEqual(await db.query(`SELECT data FROM webhook_payloads WHERE strpos(data, 'editing') > 0`), []);
+});
+
+/** How many sessions wait for a row that another one has locked. */
+const waiting = async (): Promise<number> =>
+  (await db.query(`SELECT 1 FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')`))
+    .length;
 
 /** An append that had begun before the erasure is committed after the search for the user's messages, and before it leaves. */
 test('users#erasure-races: a message that is committed behind the search for what must be deleted is deleted too', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { removeExpired } from '../../src/features/retention/retention.ts';
 import { setReactions } from '../../src/features/reactions/sql.ts';
 import { blocked } from '../../src/log/lanes.ts';
 import { openHistory } from '../../src/platform/history/open.ts';
@@ -7,6 +8,7 @@ import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { createVault, loadMasterKey } from '../../src/platform/secrets.ts';
 import type { Vault } from '../../src/platform/secrets.ts';
 import { setUp, use, useService } from '../support/use.ts';
+import { addEndpoint } from '../webhooks/tools.ts';
 import { startHistoryReceiver } from './servers.ts';
 import { createWorker } from './worker.ts';
 import type { Moment } from './worker.ts';
@@ -16,7 +18,7 @@ import type { StorageWorld } from './world.ts';
 /** docs/storage.md, "The buffer": a message leaves our store when the customer's database has confirmed it, whatever clocks say. */
 
 // The sinks are those of this file.
-const { service, scene, db, sql } = useService({ env: { CHAT_ROLES: 'api,gateway' } });
+const { service, server, scene, db, sql } = useService({ env: { CHAT_ROLES: 'api,gateway' } });
 const receiver = use(startHistoryReceiver, (r) => r.close());
 const days = 86_400_000;
 let storage: StorageWorld;
@@ -155,4 +157,47 @@ test('reactions#storage: a message leaves either before the first reaction to it
     assert.equal(await react(db, latest), 'ok');
   });
   assert.deepEqual([await react(db, sent[2]), await react(db, bare)], ['cold', 'cold']);
+});
+
+test('webhooks#replay: a message stays as long as an endpoint may show it, also one that is disabled', async () => {
+  const endpoint = await addEndpoint(server, receiver.url, ['message.created']);
+  assert.equal((await server('PATCH', `/v1/webhooks/${endpoint.id}`, { status: 'disabled' })).status, 200);
+  const { id: cid } = await scene.group(await scene.actor(), []);
+  for (const text of ['one', 'latest']) await scene.send(null, cid, { text });
+  await sql(
+    `UPDATE messages SET created_at = now() - interval '6 days' WHERE conv = (SELECT no FROM conversations WHERE id = $1)`,
+    [cid],
+  );
+  const gone = () =>
+    sql(
+      'SELECT m.seq FROM messages m JOIN conversations c ON c.env = m.env AND c.no = m.conv WHERE c.id = $1 AND m.id IS NULL',
+      [cid],
+    );
+  await (await worker('first')).turn();
+  await pruneNow();
+  await (await worker('first')).turn();
+  assert.deepEqual(await gone(), []);
+  assert.equal((await server('DELETE', `/v1/webhooks/${endpoint.id}`)).status, 204);
+  await pruneNow();
+  await (await worker('first')).turn();
+  assert.equal((await gone()).length, 1);
+});
+
+test('storage#sink: who left while the database was away is no member there, though the event is no longer kept', async () => {
+  const [owner, guest] = [await scene.actor(), await scene.actor()];
+  const { id: cid } = await scene.group(owner, [guest]);
+  const removed = () =>
+    [...receiver.store.environments.get(env.id)!.member.values()].find(
+      (m) => m['conversationId'] === cid && m['userId'] === guest.id,
+    )?.['removed'];
+  await (await worker('first')).turn();
+  assert.equal(removed(), false);
+  assert.equal((await owner.api('DELETE', `/v1/conversations/${cid}/members/${guest.id}`)).status, 204);
+  await sql(
+    `UPDATE events SET created_at = created_at - interval '2 days' WHERE conv = (SELECT no FROM conversations WHERE id = $1)`,
+    [cid],
+  );
+  await removeExpired(db, 7 * days);
+  await (await worker('first')).turn();
+  assert.equal(removed(), true);
 });

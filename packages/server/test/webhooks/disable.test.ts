@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { disableFailing } from '../../src/features/webhooks/disable.ts';
+import { lockEnvironment } from '../../src/features/webhooks/sql.ts';
+import { until } from '../start/npm-start.ts';
 import { ok, startReceiver, status } from './receiver.ts';
 import { startSmtp } from './smtp.ts';
 import { addEndpoint, delivery, pass } from './tools.ts';
@@ -69,6 +72,32 @@ test('webhooks#disabled: the 72 hours count from the first failure after the las
   await restart();
   assert.equal((await state(id)).status, 'enabled');
   await server('DELETE', `/v1/webhooks/${id}`);
+});
+
+test('webhooks#disabled: an endpoint that succeeds while the sweep is about to disable it stays', async () => {
+  const { id } = await addEndpoint(server, receiver.url, ['user.deleted']);
+  await db.query(`UPDATE webhook_endpoints SET failing_since = now() - interval '73 hours' WHERE id = $1`, [
+    id,
+  ]);
+  const sweep = await db.tx(async (tx) => {
+    const [{ env }] = (await tx.query('SELECT env FROM webhook_endpoints WHERE id = $1', [id])) as [
+      { env: number },
+    ];
+    await lockEnvironment(tx, env);
+    const running = disableFailing(db);
+    await until(
+      async () =>
+        (
+          await db.query(
+            `SELECT 1 FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')`,
+          )
+        ).length > 0,
+    );
+    await db.query('UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1', [id]);
+    return { running };
+  });
+  await sweep.running;
+  assert.equal((await state(id)).status, 'enabled');
 });
 
 test('A suspended environment’s deliveries pause without using up attempts, and go on afterwards', async () => {

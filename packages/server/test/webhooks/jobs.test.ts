@@ -226,6 +226,52 @@ test('A worker that stops aborts what does not end, and the job is there for the
   assert.deepEqual(refs(await claim(db, queue.name, 1, lease)), [0]);
 });
 
+/** A process that stood still for longer than a lease, or was cut off from the store, comes back with what it found out. */
+test('The result of a job that another worker has taken since is not written, and its neighbours’ are', async () => {
+  const queue = newQueue(2);
+  await enqueue(db, queue, jobs(2, 1));
+  const releases: (() => void)[] = [];
+  const written: number[] = [];
+  const worker = createWorker<{ runAt: null; ref: number }>({
+    db,
+    logger,
+    queue: queue.name,
+    slots: 2,
+    leaseMs: lease,
+    run: (batch) =>
+      Promise.resolve(
+        batch.map(async (job) => {
+          await new Promise<void>((resolve) => releases.push(resolve));
+          return { runAt: null, ref: job.ref! };
+        }),
+      ),
+    record: (_, outcomes) => {
+      written.push(...outcomes.map((o) => o.ref));
+      return Promise.resolve();
+    },
+  });
+  worker.start();
+  try {
+    await until(() => releases.length === 2);
+    await db.query(`UPDATE jobs SET run_at = now() - interval '1 second' WHERE queue = $1 AND ref = 0`, [
+      queue.name,
+    ]);
+    await db.query(
+      `UPDATE job_lanes SET next_at = '-infinity', first_at = '-infinity', first_leased_at = '-infinity' WHERE queue = $1`,
+      [queue.name],
+    );
+    const [taken] = await claim(db, queue.name, 1, lease);
+    assert.equal(taken!.ref, 0);
+    for (const release of releases) release();
+    await until(() => worker.active === 0);
+    assert.deepEqual(written, [1]);
+    await finish(db, queue.name, [{ job: taken!, runAt: null }]);
+    assert.deepEqual(await db.query('SELECT 1 FROM jobs WHERE queue = $1', [queue.name]), []);
+  } finally {
+    await worker.stop();
+  }
+});
+
 test('The lease of a job that is under way is renewed; that of another worker’s claim is not', async () => {
   const queue = newQueue(1);
   await enqueue(db, queue, jobs(2, 1));

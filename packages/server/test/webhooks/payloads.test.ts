@@ -194,9 +194,9 @@ test('what is kept goes when no attempt can ask for it any more; that of a suspe
       [event, env, hours],
     );
   await db.query(`UPDATE environments SET status = 'suspended' WHERE id = 'env_other'`);
-  await keep('evt_young', 'env_dev', 95);
-  await keep('evt_old', 'env_dev', 97);
-  await keep('evt_waiting', 'env_other', 97);
+  await keep('evt_young', 'env_dev', 24 * 7 - 1);
+  await keep('evt_old', 'env_dev', 24 * 7 + 1);
+  await keep('evt_waiting', 'env_other', 24 * 7 + 1);
   await keep('evt_waited', 'env_other', 24 * 31);
   assert.equal(await removeOldPayloads(db), 2);
   const left = await db.query<{ id: string }>(
@@ -207,6 +207,23 @@ test('what is kept goes when no attempt can ask for it any more; that of a suspe
     ['evt_waiting', 'evt_young'],
   );
   await db.query(`UPDATE environments SET status = 'active' WHERE id = 'env_other'`);
+});
+
+test('webhooks#schedule: a replay at the end of the 72 hours has the same bytes at every attempt, though the message changed', async () => {
+  const { id } = await group();
+  const sent = await scene.send(owner, id, { text: 'one' });
+  await owner.api('PATCH', `/v1/messages/${sent.id}`, { text: 'two', expectedVersion: 1 });
+  const [created] = await receiver.wait(1, of('message.created', id));
+  const first = await record(created!);
+  receiver.answer = status(500);
+  assert.equal((await replay(first.id)).status, 202);
+  await delivery(server, endpoint.id, (d) => d.eventId === created!.id && d.attempts[0]?.status === 500);
+  await db.query(`UPDATE webhook_payloads SET event_at = event_at - interval '131 hours'`);
+  await removeOldPayloads(db);
+  receiver.answer = ok;
+  await pass(db, '12 s');
+  const all = await receiver.wait(3, (r) => r.id === created!.id);
+  for (const { raw } of all) assert.equal(raw, created!.raw);
 });
 
 test('an event from before payloads were kept is told as things are now', async () => {

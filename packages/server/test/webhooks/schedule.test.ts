@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { retryDelay, retryDelays } from '../../src/features/webhooks/schedule.ts';
+import { limits } from '@parley/protocol';
+import { payloadHours, retryDelay, retryDelays } from '../../src/features/webhooks/schedule.ts';
 
 const hour = 3_600_000;
 
@@ -16,6 +17,11 @@ test('webhooks#schedule: each delay times a random factor in 0.8 to 1.2', () => 
     assert.equal(retryDelay(attempt, 0), retryDelays[attempt - 1]! * 0.8);
     assert.equal(retryDelay(attempt, 1), Math.round(retryDelays[attempt - 1]! * 1.2));
   }
+});
+
+test('webhooks#payloads: what is kept outlasts the last attempt of the last replay', () => {
+  const longest = retryDelays.reduce((sum, _, i) => sum + retryDelay(i + 1, 1)!, 0);
+  assert.ok(payloadHours * hour > limits.webhookReplayHours * hour + longest);
 });
 
 /** A fake clock: the endpoint answers as told, the schedule alone says when. */

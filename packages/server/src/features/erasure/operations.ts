@@ -3,7 +3,7 @@ import { ApiError } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
 import { notFound } from '../../platform/api-errors.ts';
 import type { Person } from '../../log/catalogue.ts';
-import { lockConversationByNo } from '../../log/sql/lock.ts';
+import { lockConversationByNo, unlockedConversations } from '../../log/sql/lock.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
 import { record, tell } from '../../log/record.ts';
 import { eraseMentions } from '../../log/unread/sql/mentions.ts';
@@ -36,6 +36,8 @@ const batchSize = 50;
 /** Messages that lose the user's reactions in one transaction: who deletes one of them waits for no more than these. */
 const reactionBatch = 20;
 const mentionBatch = 1_000;
+/** Conversations that are looked at together whether they are locked. */
+const convsAtOnce = 500;
 
 export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<void> {
   const env = ctx.env.no;
@@ -76,8 +78,10 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
     return { no, id: alias };
   });
   const rest = async (db: Db): Promise<void> => {
+    const inside = { db, services: ctx.services };
+    await outlastChanges(inside, env, user.no);
     await db.tx((tx) => eraseId(tx, user.no));
-    await finish({ db, services: ctx.services }, env, user, mode);
+    await finish(inside, env, user, mode);
   };
   if (ctx.afterwards) ctx.afterwards(rest);
   else await rest(ctx.db);
@@ -105,6 +109,22 @@ async function finish(
       await takeBack(ctx, env, conv, user.no);
     }
   await users.endErasure(ctx.db, env, user.no);
+}
+
+/**
+ * Waits for changes of the user's conversations that are under way: they may still write the id. Those that begin from
+ * now on read the replacement. A conversation that stays locked holds up no erasure.
+ */
+async function outlastChanges(ctx: ErasureContext, env: number, user: number): Promise<void> {
+  const convs = await conversationsOf(ctx.db, env, user);
+  for (let i = 0; i < convs.length; i += convsAtOnce) {
+    const some = convs.slice(i, i + convsAtOnce);
+    const free = new Set(await unlockedConversations(ctx.db, env, some));
+    for (const conv of some.filter((no) => !free.has(no)))
+      await locked(ctx, env, conv, () => Promise.resolve()).catch((error: unknown) => {
+        if (!isBusy(error)) throw error;
+      });
+  }
 }
 
 /** What was the user's alone goes: its notification levels, and its list of mentions. */
@@ -159,14 +179,14 @@ async function coldRecords(
  * the rest.
  */
 const lockTries = 10;
+const isBusy = (error: unknown): boolean => error instanceof ApiError && error.code === 'service_unavailable';
 
 async function insisting<T>(run: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await run();
     } catch (error) {
-      const busy = error instanceof ApiError && error.code === 'service_unavailable';
-      if (!busy || tries === lockTries) throw error;
+      if (!isBusy(error) || tries === lockTries) throw error;
     }
   }
 }

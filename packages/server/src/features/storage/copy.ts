@@ -108,7 +108,7 @@ async function fromOurs({ db, env, size, ahead }: CopyContext, copy: Copy): Prom
   });
   return {
     next: { ...copy, ...(last ? { conv: last.conv, seq: last.seq } : { conv: upTo + 1, seq: 0 }) },
-    records: [...(await conversationRecords(db, env, heads, 'all')), ...messages],
+    records: [...(await conversationRecords(db, env, heads)), ...messages],
     back: null,
     count: rows.length,
   };
@@ -132,7 +132,7 @@ async function fromTheirs({ db, env, history, previous }: CopyContext, copy: Cop
       back: { conv: conv.no, records: data, last: !hasMore },
       count: 0,
     };
-  const heads = after === 0 ? await conversationRecords(db, env, [conv.no], 'all') : [];
+  const heads = after === 0 ? await conversationRecords(db, env, [conv.no]) : [];
   const records = [...data]
     .reverse()
     .map((record): Placed => ({ record, conv: conv.no, message: record.seq }));

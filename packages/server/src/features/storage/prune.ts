@@ -1,6 +1,6 @@
-import { consumers } from '../../log/sql/consumers.ts';
 import type { Db } from '../../platform/postgres/db.ts';
-import { isListening } from '../tenancy/sql/environments.ts';
+import { payloadHours } from '../webhooks/schedule.ts';
+import { countEndpoints } from '../webhooks/sql.ts';
 import { coolMessages, lockOwned, markPruned, oldConversations } from './sql/sink.ts';
 
 /** Takes messages that the customer's database has, and that are older than the buffer, out of our store. */
@@ -8,8 +8,6 @@ import { coolMessages, lockOwned, markPruned, oldConversations } from './sql/sin
 const pruneConversations = 50;
 const pruneMessages = 500;
 const hourMs = 3_600_000;
-/** Hours for which webhooks may still show a message, because attempts go on that long. */
-const webhookHours = 96;
 
 export interface PruneOptions {
   db: Db;
@@ -23,8 +21,9 @@ export interface PruneOptions {
  */
 export async function prune(options: PruneOptions, env: number): Promise<boolean> {
   const { db, node } = options;
-  const webhooks = await isListening(db, env, consumers.webhooks.bit);
-  const keptMs = Math.max(await options.retentionMs(env), webhooks ? webhookHours * hourMs : 0);
+  // What a disabled endpoint missed can be replayed when it is enabled again.
+  const webhooks = (await countEndpoints(db, env)) > 0;
+  const keptMs = Math.max(await options.retentionMs(env), webhooks ? payloadHours * hourMs : 0);
   const convs = await oldConversations(db, env, keptMs, pruneConversations);
   let cooled = 0;
   let locked = 0;

@@ -77,17 +77,17 @@ export const messageRecord = (
 };
 
 /**
- * Conversations with their members, and with users who are no longer members: those whom the given events removed, or
- * all of them for a copy, because the database may still have them as members.
+ * Conversations with their members, and with users who are no longer members since the given time, or, for a copy, at
+ * any time: the database may still have them as members.
  */
 export async function conversationRecords(
   db: Queryable,
   env: number,
   convs: number[],
-  removed: { seqs: number[] } | 'all',
+  since = '-infinity',
 ): Promise<Placed[]> {
   if (convs.length === 0) return [];
-  const rows = await conversationsWithPeople(db, env, convs, removed);
+  const rows = await conversationsWithPeople(db, env, convs, since);
   return rows.flatMap(({ no, people, lastSeq, ...row }): Placed[] => {
     const { id, type, name, metadata, rules, createdAt, deletedAt } = row;
     const conversation: ConversationRecord = {
@@ -134,9 +134,9 @@ export async function recordsOf(db: Queryable, env: number, rows: readonly LogRo
   const events = rows.filter((r) => r.message === null);
   const messages = await messagesAt(db, [...places.values()]);
   const reactions = await reactionsOf(db, env, messages);
-  const conversations = await conversationRecords(db, env, [...new Set(events.map((r) => r.conv))], {
-    seqs: events.map((r) => r.seq),
-  });
+  // Not by the events themselves: a database may be away for longer than they are kept.
+  const since = events.map((r) => r.at).sort()[0];
+  const conversations = await conversationRecords(db, env, [...new Set(events.map((r) => r.conv))], since);
   return [
     ...conversations,
     ...messages.map((m): Placed => ({

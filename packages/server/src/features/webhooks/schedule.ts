@@ -25,6 +25,12 @@ export const retryDelays: readonly number[] = [
   24 * hour,
 ];
 
+/**
+ * Hours after its event in which an attempt may need the payload: a replay may begin as long as events can be replayed,
+ * and then has all attempts.
+ */
+export const payloadHours = 7 * 24;
+
 /** Milliseconds from the end of attempt number `attempt` (counted from 1) to the next; null after the last. */
 export function retryDelay(attempt: number, random: number): number | null {
   const delay = retryDelays[attempt - 1];

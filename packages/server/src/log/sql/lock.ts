@@ -1,4 +1,5 @@
-import type { Tx } from '../../platform/postgres/db.ts';
+import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { column } from '../../platform/postgres/rows.ts';
 
 /** A conversation whose row this transaction has locked. */
 export interface LockedConversation {
@@ -57,3 +58,14 @@ export async function lockConversationByNo(
   const [row] = await tx.query<LockedConversation>(locking('c.no = $2'), [env, no]);
   return row;
 }
+
+/** Those of these conversations that nobody has locked at this moment. */
+export const unlockedConversations = (
+  db: Queryable,
+  env: number,
+  convs: readonly number[],
+): Promise<number[]> =>
+  column(db, 'SELECT no FROM conversations WHERE env = $1 AND no = ANY($2) FOR NO KEY UPDATE SKIP LOCKED', [
+    env,
+    convs,
+  ]);

@@ -4,14 +4,15 @@ import { systemTimers } from '../clock.ts';
 import type { Timers } from '../clock.ts';
 import type { Logger } from '../logging.ts';
 import type { Db, Tx } from '../postgres/db.ts';
-import { claim, finish, renew, untilDue } from './sql/jobs.ts';
+import { claim, finish, renew, stillOurs, untilDue } from './sql/jobs.ts';
 import type { Job, FinishedJob } from './sql/jobs.ts';
 import { createPeriodic } from '../flow/periodic.ts';
 import type { Periodic } from '../flow/periodic.ts';
 
 /**
  * Runs the jobs of one queue: claims as many as there are free slots, runs them, then writes their results and ends
- * them in one transaction (many jobs at a time). If that cannot be written, the job comes again when its lease ends.
+ * them in one transaction (many jobs at a time). If that cannot be written, the job comes again when its lease ends; a
+ * result that comes after another claim of the job is dropped, because that claim has, or will have, its own.
  * Leases are renewed while jobs are under way, so that a short one also serves long jobs: after a crash others go on
  * when it ends.
  */
@@ -63,14 +64,20 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
     badItem: (error) => !(error instanceof ApiError),
     run: async (items) => {
       await db.tx(async (tx) => {
+        const ours = await stillOurs(
+          tx,
+          items.map((i) => i.job),
+        );
+        const ended = items.filter(({ job }) => ours.has(job.no));
+        if (ended.length === 0) return;
         await options.record?.(
           tx,
-          items.map((i) => i.outcome),
+          ended.map((i) => i.outcome),
         );
         await finish(
           tx,
           queue,
-          items.map(({ job, outcome }): FinishedJob => ({ ...outcome, job })),
+          ended.map(({ job, outcome }): FinishedJob => ({ ...outcome, job })),
         );
       });
       return items.map(() => undefined);

@@ -15,31 +15,24 @@ export interface ConversationWithPeople extends Omit<ConversationRecord, 'kind' 
   people: [string, string | null][] | null;
 }
 
-/** How many former members of a conversation a copy takes along, those who left last. */
+/** How many former members of a conversation are taken along, those who left last. */
 const mostFormer = 10_000;
 
-/**
- * Conversations with their members, and with users who are no longer members: those whom the given events removed, or
- * all of them.
- */
+/** Conversations with their members, and with users who are no longer members since the given time. */
 export function conversationsWithPeople(
   db: Queryable,
   env: number,
   convs: readonly number[],
-  removed: { seqs: number[] } | 'all',
+  since: string,
 ): Promise<ConversationWithPeople[]> {
-  const former =
-    removed === 'all'
-      ? `(SELECT d.usr FROM departures d WHERE d.env = c.env AND d.conv = c.no ORDER BY d.at DESC LIMIT $3)`
-      : `SELECT unnest(e.users) FROM events e WHERE e.env = c.env AND e.conv = c.no AND e.seq = ANY($3)`;
   return db.query<ConversationWithPeople>(
     `SELECT c.no, c.id, c.type, c.name, c.metadata, c.rules, c.created_at AS "createdAt", c.deleted_at AS "deletedAt", c.last_seq AS "lastSeq", (
        SELECT json_agg(json_build_array(u.id, m.role)) FROM (
          SELECT usr FROM members WHERE env = c.env AND conv = c.no
-         UNION ${former}
+         UNION (SELECT d.usr FROM departures d WHERE d.env = c.env AND d.conv = c.no AND d.at >= $3::timestamptz ORDER BY d.at DESC LIMIT ${mostFormer})
        ) p CROSS JOIN ${userOf('c.env', 'p.usr')} u LEFT JOIN ${memberOf('c.env', 'c.no', 'p.usr')} m ON true
      ) AS people FROM unnest($2::bigint[]) x(no) CROSS JOIN ${conversationOf('$1', 'x.no')} c`,
-    [env, convs, removed === 'all' ? mostFormer : removed.seqs],
+    [env, convs, since],
   );
 }
 

@@ -272,6 +272,3 @@ export async function setListening(db: Queryable, env: number, bit: number, list
     [env, listens, bit],
   );
 }
-
-export const isListening = (db: Queryable, env: number, bit: number): Promise<boolean> =>
-  oneValue(db, 'SELECT listeners & $2 <> 0 AS listens FROM environments WHERE no = $1', [env, bit]);

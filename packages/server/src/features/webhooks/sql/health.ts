@@ -25,11 +25,11 @@ export const failingEndpoints = (db: Queryable): Promise<{ no: number; env: numb
      WHERE failing_since <= now() - interval '${limits.webhookDisableHours} hours' AND status = 'enabled' LIMIT 1000`,
   );
 
-/** Returns undefined if the endpoint was not enabled. */
+/** Returns undefined if the endpoint is not among these any more: it succeeded, or somebody enabled it anew, meanwhile. */
 export const markDisabled = (tx: Queryable, env: number, endpoint: number, reason: string) =>
   firstRow<{ id: string; url: string }>(
     tx,
     `UPDATE webhook_endpoints SET status = 'disabled', disabled_at = now(), disabled_reason = $3
-     WHERE no = $1 AND env = $2 AND status = 'enabled' RETURNING id, url`,
-    [endpoint, env, reason],
+     WHERE no = $1 AND env = $2 AND status = 'enabled' AND failing_since <= now() - $4 * interval '1 hour' RETURNING id, url`,
+    [endpoint, env, reason, limits.webhookDisableHours],
   );

@@ -1,6 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { oneValue } from '../../../platform/postgres/rows.ts';
+import { payloadHours } from '../schedule.ts';
 import { longestDays } from './payloads.ts';
 
 const batch = 2_000;
@@ -35,18 +36,13 @@ export const removeOldDeliveries = (db: Queryable): Promise<number> =>
          OR (SELECT w.no FROM webhook_endpoints w WHERE w.no = endpoint) IS NULL)`,
   );
 
-/**
- * Hours: attempts go on for three and a half days. If the environment is suspended meanwhile, payloads stay up to
- * `longestDays`.
- */
-const keptHours = 96;
-
+/** If the environment is suspended meanwhile, payloads stay up to `longestDays`. */
 export const removeOldPayloads = (db: Queryable): Promise<number> =>
   removeBatches(
     db,
     'webhook_payloads',
     'event_id',
-    `SELECT event_id FROM webhook_payloads p WHERE event_at < now() - interval '${keptHours} hours'
+    `SELECT event_id FROM webhook_payloads p WHERE event_at < now() - interval '${payloadHours} hours'
        AND (event_at < now() - interval '${longestDays} days'
          OR NOT EXISTS (SELECT 1 FROM environments e WHERE e.no = p.env AND e.status = 'suspended'))`,
   );

@@ -68,6 +68,16 @@ export async function renew(db: Queryable, jobs: readonly Job[], leaseMs: number
   ]);
 }
 
+/** Those of these claims that are still ours, by the numbers of their jobs; nobody takes one before the transaction ends. */
+export async function stillOurs(tx: Queryable, jobs: readonly Job[]): Promise<Set<number>> {
+  const rows = await tx.query<{ no: number }>(
+    `SELECT j.no FROM unnest($1::bigint[], $2::int[]) u(no, claims)
+     CROSS JOIN LATERAL (SELECT no FROM jobs WHERE no = u.no AND claims = u.claims LIMIT 1 FOR UPDATE) j`,
+    [jobs.map((j) => j.no), jobs.map((j) => j.claims)],
+  );
+  return new Set(rows.map(({ no }) => no));
+}
+
 export async function finish(db: Queryable, queue: string, finished: readonly FinishedJob[]): Promise<void> {
   await db.query('SELECT finish_jobs($1, $2, $3, $4, $5, $6)', [
     queue,
