@@ -4,6 +4,7 @@ import type { LogEvent } from '../log/events.ts';
 import { sleep } from '../platform/clock.ts';
 import type { Timers } from '../platform/clock.ts';
 import { LatestOnly } from '../platform/flow/latest-only.ts';
+import { WaitingQuota } from '../platform/flow/waiting-quota.ts';
 import type { Logger } from '../platform/logging.ts';
 import { sendTo } from './registry.ts';
 import type { Registry } from './registry.ts';
@@ -28,8 +29,8 @@ import { pushFrame } from './wire.ts';
 export const holdMs = 250;
 /** How many users' conversations are read together. */
 const comparedAtOnce = 100;
-/** How many routes read a late event at a time, and for how long. Beyond that, clients read it. */
-const mostFilling = 32;
+/** How many routes read late events at a time, of one environment and in all, and for how long. Beyond that, clients read them. */
+const filling = { ofOne: 16, inAll: 32 };
 const fillMs = 1_000;
 /** Milliseconds after which users are compared again if the store did not answer. */
 const againMs = 1_000;
@@ -59,7 +60,7 @@ export class Recovery {
   readonly #options: RecoveryOptions;
   /** Users whose memberships are about to be compared with the store. */
   readonly #rechecking = new Set<LocalUser>();
-  #filling = 0;
+  readonly #filling = new WaitingQuota(filling);
   readonly #catchingUp = new LatestOnly<void, void>(() => this.#catchUp());
 
   constructor(options: RecoveryOptions) {
@@ -86,13 +87,12 @@ export class Recovery {
 
   /** Reads what is missing before events that are held. One read here saves one of each client. */
   async fill(route: Route, env: number): Promise<void> {
-    if (this.#filling === mostFilling) return;
-    this.#filling++;
+    if (!this.#filling.enter(env)) return;
     const { missed, received, timers, logger } = this.#options;
     const read = missed(env, route.cid, route.lastSeq)
       .then((events) => events?.forEach(received))
       .catch((error: unknown) => logger.warn({ err: error, cid: route.cid }, 'reading a late event failed'))
-      .finally(() => this.#filling--);
+      .finally(() => this.#filling.leave(env));
     await Promise.race([read, sleep(timers, fillMs)]);
   }
 

@@ -136,7 +136,7 @@ test('a late event that comes while it is read goes out once', async () => {
   assert.deepEqual(seqs(session), [1, 2, 3, 4, 5]);
 });
 
-test('at most 32 routes read a late event at a time; clients of the others read it', async () => {
+test('at most 16 routes of an environment and 32 in all read a late event at a time; clients of the others read it', async () => {
   const places = Array.from({ length: 40 }, (_, i) => `conv_${i}`);
   let asked = 0;
   const { hub, join, time } = setup({
@@ -147,9 +147,16 @@ test('at most 32 routes read a late event at a time; clients of the others read 
     },
   });
   const session = await join();
-  for (const cid of places) hub.publish({ ...event(2), cid });
+  const late = (env: number, from: number, to: number): void => {
+    for (const cid of places.slice(from, to)) hub.publish({ ...event(2), cid, env });
+  };
+  late(1, 0, 20);
+  late(2, 20, 25);
   await time.pass(250);
-  assert.deepEqual([asked, seqs(session).length], [32, 8]);
+  assert.deepEqual([asked, seqs(session).length], [16 + 5, 4]);
+  late(3, 25, 40);
+  await time.pass(250);
+  assert.deepEqual([asked, seqs(session).length], [32, 4 + 4]);
   await time.pass(1_000);
   assert.deepEqual([asked, seqs(session).length], [32, 40]);
 });
