@@ -48,6 +48,7 @@ describe('the looks of the demo', () => {
     await conversation(page, 'Packing table').locator('.parley-avatar-pair').waitFor();
     await conversation(page, 'Tomás').click();
     await page.locator('.parley-image img').waitFor();
+    await page.waitForFunction(() => document.querySelector<HTMLImageElement>('.parley-image img')!.complete);
     await row(page, 'Sorry about').locator('.parley-receipt[data-state=read]').waitFor();
     await page.locator('.parley-conversation .parley-unread').nth(1).waitFor({ state: 'detached' });
     await page.locator('.parley-trail > li[data-on]').nth(3).waitFor();

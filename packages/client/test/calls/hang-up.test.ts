@@ -97,13 +97,19 @@ test('calls#answer: of two answers at once no microphone stays open', async () =
   assert.ok(tracks.every(({ stopped }) => stopped));
 });
 
-test('calls#end: who hangs up while the answer to the join is on its way leaves after it', async () => {
+/** A call that was accepted, and whose join is on its way. */
+async function joining() {
   const { handle, opened, answers, posts } = world('incoming');
   const joined = later<unknown>();
   answers['join'] = joined.promise;
   opened.resolve([track('audio')]);
   const accepting = handle.accept();
   while (!posts.includes('join')) await settle();
+  return { handle, joined, accepting, posts };
+}
+
+test('calls#end: who hangs up while the answer to the join is on its way leaves after it', async () => {
+  const { handle, joined, accepting, posts } = await joining();
   await handle.leave();
   assert.deepEqual(posts, ['join', 'leave']);
   joined.resolve({ call: call('joining'), media: {} });
@@ -112,12 +118,7 @@ test('calls#end: who hangs up while the answer to the join is on its way leaves 
 });
 
 test('calls#device: a join that another device has overtaken does not end the call there', async () => {
-  const { handle, opened, answers, posts } = world('incoming');
-  const joined = later<unknown>();
-  answers['join'] = joined.promise;
-  opened.resolve([track('audio')]);
-  const accepting = handle.accept();
-  while (!posts.includes('join')) await settle();
+  const { handle, joined, accepting, posts } = await joining();
   handle.endedBy(call('joining'), 'moved');
   joined.resolve({ call: call('joining'), media: {} });
   await assert.rejects(accepting, { code: 'call_ended' });
