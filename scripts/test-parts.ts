@@ -35,7 +35,12 @@ const parts: Part[] = [
     packages: ['mariadb-server'],
     named: /\bmariadb-install-db\b/,
   },
-  { name: 'Chromium', programs: ['chromium'], packages: ['chromium'], named: /\bchromium\b/ },
+  {
+    name: 'Chromium',
+    programs: ['chromium-headless-shell'],
+    packages: ['chromium-headless-shell'],
+    named: /\bchromium-headless-shell\b/,
+  },
   {
     name: 'Firefox',
     programs: ['firefox-esr'],

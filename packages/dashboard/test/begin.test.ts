@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import { pretendNode } from '../../server/test/calls/tools.ts';
 import { setUp, useService } from '../../server/test/support/use.ts';
 import { first } from '../browser/first.ts';
-import { loaded, openPage, signIn, useBrowser } from './browser.ts';
+import { loaded, openPage, signIn } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 import type { Watched } from './browser.ts';
 import { fillShop } from './scene.ts';
 

@@ -1,30 +1,11 @@
 import assert from 'node:assert/strict';
 import axe from 'axe-core';
-import { chromium } from 'playwright-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { owner } from '../../server/test/support/service.ts';
-import { use } from '../../server/test/support/use.ts';
 
 /** The dashboard in a real Chromium. Every page is watched: what it asks of other places, errors, and what the policy refused. */
 
 export { owner };
-
-const flags = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
-export const useBrowser = (): Browser =>
-  use(
-    () => chromium.launch({ executablePath: '/usr/bin/chromium', args: flags }),
-    (browser) => browser.close(),
-  );
 
 export interface Watched {
   page: Page;

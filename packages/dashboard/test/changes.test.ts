@@ -5,7 +5,8 @@ import { join, signedInOwner } from '../../server/test/accounts/dashboard.ts';
 import { serverApi } from '../../server/test/support/api.ts';
 import { environments } from '../../server/test/support/service.ts';
 import { setUp, useService } from '../../server/test/support/use.ts';
-import { loaded, openPage, signIn, useBrowser } from './browser.ts';
+import { loaded, openPage, signIn } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 import type { Watched } from './browser.ts';
 
 /** What can be changed: with a click, with the name of a production environment, or not at all. */

@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import { signedInOwner } from '../../server/test/accounts/dashboard.ts';
 import { logged } from '../../server/test/logs/tools.ts';
 import { setUp, useService } from '../../server/test/support/use.ts';
-import { openPage, signIn, useBrowser } from './browser.ts';
+import { openPage, signIn } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 import type { Watched } from './browser.ts';
 
 /** The questions that operators ask: what went wrong with a request, did it arrive, what does this client do. */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setUp, useService } from '../../server/test/support/use.ts';
 import { ready, voiceNote } from '../../server/test/uploads/files.ts';
-import { openPage, signIn, useBrowser } from './browser.ts';
+import { openPage, signIn } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 import type { Watched } from './browser.ts';
 
 /** Finding one's way, and doing by hand what an app does. */

@@ -7,7 +7,8 @@ import { build } from 'esbuild';
 import { createApi } from '../../server/test/support/api.ts';
 import { startService } from '../../server/test/support/service.ts';
 import { use } from '../../server/test/support/use.ts';
-import { openPage, signIn, useBrowser } from './browser.ts';
+import { openPage, signIn } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 
 /** From an empty directory to the first message, with nothing but what is printed and shown. */
 describe('the first run', () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setUp, useService } from '../../server/test/support/use.ts';
-import { accessibilityProblems, openPage, signIn, useBrowser } from './browser.ts';
+import { accessibilityProblems, openPage, signIn } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 import type { Watched } from './browser.ts';
 
 /** The review queue, by the keyboard. */

@@ -5,16 +5,8 @@ import { promisify } from 'node:util';
 import { pretendNode } from '../../server/test/calls/tools.ts';
 import { environments } from '../../server/test/support/service.ts';
 import { setUp, useService } from '../../server/test/support/use.ts';
-import {
-  accessibilityProblems,
-  assertFits,
-  desktop,
-  loaded,
-  openPage,
-  phone,
-  signIn,
-  useBrowser,
-} from './browser.ts';
+import { accessibilityProblems, assertFits, desktop, loaded, openPage, phone, signIn } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 import type { Watched } from './browser.ts';
 import { pages } from './pages.ts';
 import { fillShop } from './scene.ts';

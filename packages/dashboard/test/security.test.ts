@@ -6,7 +6,8 @@ import { describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import { signedInOwner } from '../../server/test/accounts/dashboard.ts';
 import { use, useService } from '../../server/test/support/use.ts';
-import { openPage, signIn, useBrowser } from './browser.ts';
+import { openPage, signIn } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 
 /** What other sites can do to somebody who is signed in: in a real browser. What people write can do: xss.test.ts. */
 

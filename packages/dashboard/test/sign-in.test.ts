@@ -5,7 +5,8 @@ import { createDashboard, join, signedInOwner } from '../../server/test/accounts
 import { totpApp } from '../../server/test/accounts/totp-app.ts';
 import { parley } from '../../server/test/support/cli.ts';
 import { useService } from '../../server/test/support/use.ts';
-import { accessibilityProblems, openPage, owner, signIn, useBrowser } from './browser.ts';
+import { accessibilityProblems, openPage, owner, signIn } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 
 /** dashboard#session: coming in, and going out. */
 

@@ -7,7 +7,8 @@ import type { StorageWorld } from '../../server/test/history/world.ts';
 import { account, accountKey, startAzurite } from '../../server/test/storage/azurite.ts';
 import { serverApi } from '../../server/test/support/api.ts';
 import { setUp, use, useService } from '../../server/test/support/use.ts';
-import { openPage, signIn, useBrowser } from './browser.ts';
+import { openPage, signIn } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 import type { Watched } from './browser.ts';
 
 /** Where a production environment keeps its history and files, changed by hand from its page. */

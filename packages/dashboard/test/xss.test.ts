@@ -6,7 +6,8 @@ import { pretendNode } from '../../server/test/calls/tools.ts';
 import { createApi, serverApi } from '../../server/test/support/api.ts';
 import { useService } from '../../server/test/support/use.ts';
 import { document as pdf, ready } from '../../server/test/uploads/files.ts';
-import { loaded, openPage, signIn, useBrowser } from './browser.ts';
+import { loaded, openPage, signIn } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 
 /** Whatever people store is shown as text: an attack in every field, each of which must be seen on some page. */
 

@@ -2,13 +2,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import {
-  accessibilityProblems,
-  assertFits,
-  openPage,
-  phone,
-  useBrowser,
-} from '../../dashboard/test/browser.ts';
+import { accessibilityProblems, assertFits, openPage, phone } from '../../dashboard/test/browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 import { vitals, watchVitals } from '../../dashboard/test/vitals.ts';
 import { environments } from '../../server/test/support/service.ts';
 import { use, useService } from '../../server/test/support/use.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { chromium } from 'playwright-core';
 import type { Page } from 'playwright-core';
-import { accessibilityProblems, flags } from '../../react/test/browser.ts';
+import { accessibilityProblems } from '../../react/test/browser.ts';
 import { startMediaService } from '../../server/test/calls/media-service.ts';
+import { fakeDevices, useBrowser } from '../../server/test/support/chromium.ts';
 import { use } from '../../server/test/support/use.ts';
 import { conversation, newChat, open, row, signIn } from './demo.ts';
 import type { Visit } from './demo.ts';
@@ -14,19 +14,7 @@ const service = use(
   () => startMediaService({}, 1),
   (s) => s.dispose(),
 );
-const browser = use(
-  () =>
-    chromium.launch({
-      executablePath: '/usr/bin/chromium',
-      args: [
-        ...flags,
-        '--use-fake-ui-for-media-stream',
-        '--use-fake-device-for-media-stream=fps=5',
-        '--auto-select-tab-capture-source-by-title=Parley',
-      ],
-    }),
-  (b) => b.close(),
-);
+const browser = useBrowser([...fakeDevices, '--auto-select-tab-capture-source-by-title=Parley']);
 const shots = process.env['SHOTS'];
 const shoot = async ({ page }: Visit, name: string): Promise<void> => {
   if (shots !== undefined) await page.screenshot({ path: `${shots}/${name}.png` });

@@ -1,6 +1,6 @@
 import { describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { useBrowser } from '../../react/test/browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 import { keptPictures } from '../../react/test/kept-pictures.ts';
 import { startService } from '../../server/test/support/service.ts';
 import { use } from '../../server/test/support/use.ts';

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { chromium } from 'playwright-core';
 import type { Browser } from 'playwright-core';
 import { startService } from '../../server/test/support/service.ts';
 import type { Service } from '../../server/test/support/service.ts';
-import { flags } from '../../react/test/browser.ts';
+import { launchChromium } from '../../server/test/support/chromium.ts';
 import { conversation, newChat, row, say, signIn } from './demo.ts';
 
 /** The page in a real Chromium: what a newcomer sees in the first minute. Whom it is shown to is in `start/this-machine`. */
@@ -16,7 +15,7 @@ describe('playground', () => {
 
   before(async () => {
     service = await startService();
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: flags });
+    browser = await launchChromium();
   });
   after(async () => {
     await browser.close();

@@ -2,9 +2,8 @@ import { gzipSync } from 'node:zlib';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import type { BuildOptions } from 'esbuild';
-import { chromium } from 'playwright-core';
 import type { Browser, CDPSession, Page } from 'playwright-core';
-import { flags } from '../test/browser.ts';
+import { launchChromium } from '../../server/test/support/chromium.ts';
 
 /** Production builds of pages, in Chromium. */
 
@@ -41,10 +40,7 @@ export async function weight(entry: string, more: BuildOptions = {}): Promise<nu
 }
 
 export const startBrowser = (): Promise<Browser> =>
-  chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: [...flags, '--enable-precise-memory-info', '--js-flags=--expose-gc'],
-  });
+  launchChromium(['--enable-precise-memory-info', '--js-flags=--expose-gc']);
 
 export interface Opened {
   page: Page;

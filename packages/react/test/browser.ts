@@ -2,38 +2,12 @@ import { fileURLToPath } from 'node:url';
 import axe from 'axe-core';
 import { build } from 'esbuild';
 import type { BuildOptions } from 'esbuild';
-import { chromium } from 'playwright-core';
 import type { Browser, Page } from 'playwright-core';
-import { use } from '../../server/test/support/use.ts';
 
 /** The kit in a real Chromium, from pages that are served as if by the service itself. */
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const eighteen = at('../../react-18/node_modules/');
-
-export const flags = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  // Pages that a test serves are of no address, and such a page may otherwise not speak to this machine.
-  '--disable-features=LocalNetworkAccessChecks',
-];
-/** A camera and a microphone that are not there: few pictures a second, because this machine encodes for everybody. */
-export const fakeDevices = [
-  '--autoplay-policy=no-user-gesture-required',
-  '--use-fake-ui-for-media-stream',
-  '--use-fake-device-for-media-stream=fps=10',
-];
-export const useBrowser = (more: readonly string[] = []): Browser =>
-  use(
-    () => chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...more] }),
-    (browser) => browser.close(),
-  );
 
 async function bundle(entry: string, react: 18 | 19, options: BuildOptions = {}) {
   const { outputFiles } = await build({

@@ -3,7 +3,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { accessibilityProblems, useBrowser, visit } from './browser.ts';
+import { accessibilityProblems, visit } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 
 /** The parts of calls in Chromium. The client's own tests make real calls; here the call is a stand-in. */
 const shots = process.env['SHOTS'];

@@ -6,7 +6,8 @@ import type { Page } from 'playwright-core';
 import { startMediaService } from '../../server/test/calls/media-service.ts';
 import type { Actor } from '../../server/test/support/scene.ts';
 import { setUp, useService } from '../../server/test/support/use.ts';
-import { fakeDevices, useBrowser, visit } from './browser.ts';
+import { visit } from './browser.ts';
+import { fakeDevices, useBrowser } from '../../server/test/support/chromium.ts';
 import type { Kit } from './page/app.tsx';
 
 /**

@@ -5,7 +5,8 @@ import { describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
 import type { Actor } from '../../server/test/support/scene.ts';
 import { setUp, useService } from '../../server/test/support/use.ts';
-import { accessibilityProblems, serverModule, useBrowser, visit } from './browser.ts';
+import { accessibilityProblems, serverModule, visit } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 import type { Visit } from './browser.ts';
 import type { Kit } from './page/app.tsx';
 

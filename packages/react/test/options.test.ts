@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { use } from '../../server/test/support/use.ts';
-import { accessibilityProblems, useBrowser, visit } from './browser.ts';
+import { accessibilityProblems, visit } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 
 /** What an application may choose of the kit's lists, messages and composer, in Chromium with a service in the page. */
 describe('options of the kit', () => {

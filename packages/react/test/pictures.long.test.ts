@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { accessibilityProblems, useBrowser, visit } from './browser.ts';
+import { accessibilityProblems, visit } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 import { keptPictures } from './kept-pictures.ts';
 
 const matches = keptPictures(new URL('pictures/', import.meta.url));

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { useBrowser, visit } from './browser.ts';
+import { visit } from './browser.ts';
+import { useBrowser } from '../../server/test/support/chromium.ts';
 import type { LongThreadPage } from './page/long-thread.tsx';
 import type { ThousandPage } from './page/thousand.tsx';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { chromium } from 'playwright-core';
+import { fakeDevices, launchChromium } from '../../../server/test/support/chromium.ts';
 import { environments } from '../../../server/test/support/service.ts';
 import type { Actor, Scene } from '../../../server/test/support/scene.ts';
 import type { CallPage } from './page.ts';
@@ -36,25 +36,11 @@ export async function startBrowsers(): Promise<Browsers> {
   await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve));
   const folder = await mkdtemp(join(tmpdir(), 'parley-calls-'));
   await writeFile(join(folder, 'voice.wav'), voice());
-  const browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: [
-      '--headless',
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      '--autoplay-policy=no-user-gesture-required',
-      '--use-fake-ui-for-media-stream',
-      // Few pictures a second: the machine encodes and decodes for everybody in the call.
-      '--use-fake-device-for-media-stream=fps=10',
-      '--auto-select-tab-capture-source-by-title=Calls',
-      `--use-file-for-fake-audio-capture=${join(folder, 'voice.wav')}`,
-    ],
-  });
+  const browser = await launchChromium([
+    ...fakeDevices,
+    '--auto-select-tab-capture-source-by-title=Calls',
+    `--use-file-for-fake-audio-capture=${join(folder, 'voice.wav')}`,
+  ]);
   const newTab = async (): Promise<Tab> => {
     const context = await browser.newContext();
     const page = await context.newPage();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { cp, mkdir, readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, it } from 'node:test';
-import { chromium } from 'playwright-core';
+import { launchChromium } from '../../../server/test/support/chromium.ts';
 import { onPath } from '../../../../scripts/test-cache.ts';
 import * as npmStart from '../../../server/test/start/npm-start.ts';
 import type { Started } from '../../../server/test/start/npm-start.ts';
@@ -227,10 +227,7 @@ export function testExamples({ home, service, packages, parley, hosts }: Options
     const port = String(await npmStart.freePort());
     const preview = ['node', vite, 'preview', '--host', '127.0.0.1', '--port', port, '--strictPort'];
     const page = await start(preview, app, env, /http:\/\/127\.0\.0\.1/);
-    const browser = await chromium.launch({
-      executablePath: '/usr/bin/chromium',
-      args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-    });
+    const browser = await launchChromium();
     try {
       const tab = await browser.newPage();
       tab.setDefaultTimeout(2 * 60_000);

@@ -5,22 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { chromium } from 'playwright-core';
 import type { Browser, Page } from 'playwright-core';
 import { signToken } from '../support/tokens.ts';
 import { picture } from './files.ts';
+import { launchChromium } from '../support/chromium.ts';
 import { setUp, useService } from '../support/use.ts';
-
-const flags = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 
 /** What the page does; it runs in the browser, with the SDK as `window.parley`. */
 declare const window: any;
@@ -50,7 +39,7 @@ describe('two browser pages exchange a picture', () => {
     await once(pages, 'listening');
     closing.push(() => pages.close());
     origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: flags });
+    browser = await launchChromium();
     closing.push(() => browser.close());
   });
   after(async () => {
