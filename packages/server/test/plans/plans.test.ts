@@ -11,7 +11,7 @@ import { startInProcess } from '../cluster/in-process.ts';
 import { setUp, use } from '../support/use.ts';
 import { exercise } from './exercise.ts';
 import { fill } from './fill.ts';
-import { createJudge, explain, plansIn, sourceStatements } from './walk.ts';
+import { createJudge, explain, oneLine, plansIn, sourceStatements } from './walk.ts';
 
 /**
  * No statement reads a large table whole, whatever the statistics say: a plan that flips is felt by every tenant. Plans are
@@ -150,12 +150,13 @@ for (const [name, template, prepare] of [
     let log = '';
     while (!log.includes(end)) log = (await readLog()).slice(before);
     const ran = plansIn(log);
+    const texts = [...new Set(ran.map((one) => oneLine(one.text)))];
     const judge = await createJudge(db);
     const statements = await sourceStatements();
     const unknown: string[] = [];
     const client = await db.pool.connect();
     for (const { file, text, isIn } of statements) {
-      if (ran.some((one) => isIn(one.text))) continue;
+      if (texts.some(isIn)) continue;
       const plan = await explain(client, text);
       if (plan) ran.push({ text, plan });
       else if (!notRun.some(([form]) => form.test(text))) unknown.push(`${file}: ${text}`);

@@ -105,11 +105,11 @@ export async function createJudge(db: Queryable): Promise<Judge> {
 export interface SourceStatement {
   file: string;
   text: string;
-  /** Whether a statement that ran holds it. */
+  /** Whether a statement that ran, on one line, contains it. */
   isIn(ran: string): boolean;
 }
 
-const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
+export const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
 const placeholder = /\$\{(?:[^{}]|\{[^{}]*\})*\}/;
 
 /**
@@ -131,7 +131,7 @@ export async function sourceStatements(): Promise<SourceStatement[]> {
         (match) => match[1]!,
       );
       const isSmall = tables.length > 0 && tables.every((table) => small.includes(table));
-      if (!isSmall) found.push({ file, text, isIn: (ran) => pattern.test(oneLine(ran)) });
+      if (!isSmall) found.push({ file, text, isIn: (ran) => pattern.test(ran) });
     }
   }
   return found;
