@@ -20,7 +20,8 @@ import type { Platform } from './platform.ts';
 export function createRealtime(platform: Platform) {
   const { config, db, bus, registry, node, clock, timers, ids, logger, metrics } = platform;
   const retention = createRetention(db, clock, config.eventRetentionMs);
-  const presence = new Presence({ registry, bus, db, sharing: createSharing(db), clock, logger });
+  const sharing = createSharing(db);
+  const presence = new Presence({ registry, bus, db, sharing, clock, logger });
   const hub = new Hub({
     bus,
     timers,
@@ -37,6 +38,7 @@ export function createRealtime(platform: Platform) {
   });
   return {
     retention,
+    sharing,
     hub,
     presence,
     sessions,

@@ -8,7 +8,6 @@ import type { Context, EnvironmentContext } from '../context.ts';
 import { happened } from '../happenings.ts';
 import { isString, listPage } from '../pages.ts';
 import { moment } from '../time.ts';
-import { sharedOf, sharesConversation } from './sharing.ts';
 import * as sql from './sql.ts';
 
 /** Erased ids are stored as a keyed hash, never in clear. */
@@ -53,7 +52,7 @@ export async function lookup(ctx: Context, input: Input<'users.lookup'>): Promis
   if (!ctx.caller.user) return { data: rows.map(sql.viewUser) };
   const me = ctx.caller.user.no;
   const others = rows.map((row) => row.no).filter((no) => no !== me);
-  const shared = await sharedOf(ctx.db, ctx.env.no, me, others);
+  const shared = await ctx.services.sharing(ctx.env.no, me, others);
   return { data: rows.filter((row) => row.no === me || shared.has(row.no)).map(sql.viewUser) };
 }
 
@@ -67,8 +66,9 @@ export const get = async (ctx: Context, input: Input<'users.get'>): Promise<Outp
 export async function visibleUser(ctx: Context, id: string): Promise<sql.UserRow> {
   const row = await sql.findUser(ctx.db, ctx.env.no, id);
   const me = ctx.caller.user;
-  if (me && row?.no !== me.no && !(row && (await sharesConversation(ctx.db, ctx.env.no, me.no, row.no))))
-    throw new ApiError('forbidden');
+  const isVisible =
+    !me || (row && (row.no === me.no || (await ctx.services.sharing(ctx.env.no, me.no, [row.no])).size > 0));
+  if (!isVisible) throw new ApiError('forbidden');
   if (!row) throw notFound('User');
   return row;
 }

@@ -49,7 +49,7 @@ export class Gateway {
 
   constructor(options: GatewayOptions) {
     this.#options = options;
-    const { services, hub, bus, presence, logger, random } = options;
+    const { services, hub, bus, logger, random } = options;
     const { clock } = services;
     const { tally } = services.analytics;
     const now = () => clock.monotonic();
@@ -67,7 +67,7 @@ export class Gateway {
     this.#recheck = new CredentialRecheck(options.db, this.#sessions.loggedIn);
     this.#activity = new ActivityCount({
       sessions: this.#sessions.loggedIn,
-      presence,
+      sockets: options.sockets,
       clock,
       logger,
       analytics: services.analytics,
