@@ -84,7 +84,6 @@ export class CredentialRecheck {
           (renewed = { ...env, plan, words, hooks, settings: { ...env.settings, disabledFeatures } }),
         );
       session.env = renewed;
-      session.context = undefined;
     }
   }
 }

@@ -160,7 +160,7 @@ export class Opening {
     );
     socket.once('finish', () => socket.destroy());
     const { limiter, ids } = this.#options;
-    const rate = await Promise.resolve(take(limiter, [ofAddress(address)]))
+    const rate = await take(limiter, [ofAddress(address)])
       .then(({ verdict }) => rateHeaders(verdict))
       .catch(() => ({}));
     socket.end(rawFailure(error, ids.make('request'), { ...rate, ...headers }));
