@@ -165,9 +165,12 @@ export async function setDeactivated(
   return row;
 }
 
-/** Until the transaction ends, nothing else changes what belongs to the user. */
-export async function lockUser(tx: Tx, env: number, user: number): Promise<void> {
-  await tx.query('SELECT 1 FROM users WHERE no = $2 AND env = $1 FOR NO KEY UPDATE', [env, user]);
+/** Until the transaction ends, nothing else changes what belongs to the users. */
+export async function lockUsers(tx: Queryable, env: number, users: readonly number[]): Promise<void> {
+  await tx.query('SELECT 1 FROM users WHERE env = $1 AND no = ANY($2) ORDER BY no FOR NO KEY UPDATE', [
+    env,
+    users,
+  ]);
 }
 
 /**

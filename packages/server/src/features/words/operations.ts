@@ -1,6 +1,6 @@
-import { ApiError, limits } from '@parley/protocol';
+import { limits } from '@parley/protocol';
 import type { Input, Output, WordList } from '@parley/protocol';
-import { invalid, notFound } from '../../platform/api-errors.ts';
+import { invalid, limitReached, notFound } from '../../platform/api-errors.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
@@ -10,9 +10,6 @@ import { entryProblem } from './automaton.ts';
 import * as sql from './sql.ts';
 
 /** Word lists (words.md). */
-
-const full = (param: string, message: string, limit: number): ApiError =>
-  new ApiError('limit_reached', { param, message, details: { limit } });
 
 export async function set(ctx: Context, input: Input<'wordLists.set'>): Promise<WordList> {
   for (const entry of input.entries) {
@@ -24,9 +21,13 @@ export async function set(ctx: Context, input: Input<'wordLists.set'>): Promise<
     await nextWords(tx, env);
     const others = await sql.otherLists(tx, env, input.name);
     if (others.lists >= limits.wordLists)
-      throw full('name', `An environment has at most ${limits.wordLists} word lists.`, limits.wordLists);
+      throw limitReached(
+        'name',
+        `An environment has at most ${limits.wordLists} word lists.`,
+        limits.wordLists,
+      );
     if (others.entries + input.entries.length > limits.words)
-      throw full(
+      throw limitReached(
         'entries',
         `The lists of an environment have at most ${limits.words} entries.`,
         limits.words,

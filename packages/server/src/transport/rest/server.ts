@@ -17,7 +17,7 @@ import { planes } from './planes.ts';
 import { answerHeaders, rawFailure, retryAfter } from './raw-answer.ts';
 import { send, toApiError } from './reply.ts';
 import { createRoute } from './route.ts';
-import { createPage } from './pages.ts';
+import { createPage, remembered } from './pages.ts';
 import { SlowClients } from './slow-clients.ts';
 
 /** Whom the request counts for: its caller, or the address of one who is not known. */
@@ -310,12 +310,3 @@ const starting = `<!doctype html>
   <body><p>Parley is starting: its store is not ready yet. This page looks again by itself.</p></body>
 </html>
 `;
-
-/** Callers who ask at the same time, or soon after, share one answer. */
-function remembered<T>(ask: () => Promise<T>, ms: number, now: () => number): () => Promise<T> {
-  let asked: { at: number; answer: Promise<T> } | undefined;
-  return () => {
-    if (!asked || now() - asked.at >= ms) asked = { at: now(), answer: ask() };
-    return asked.answer;
-  };
-}
