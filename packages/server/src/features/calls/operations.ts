@@ -169,7 +169,7 @@ export async function list(ctx: Context, input: Input<'calls.list'>): Promise<Ou
     member: conv === null ? (ctx.caller.user?.no ?? null) : null,
     limit: limit + 1,
   });
-  const { data, more } = await shown(rows, limit, sql.viewCall);
+  const { data, more } = shown(rows, limit, sql.viewCall);
   return { data, hasMore: more, nextCursor: more ? encodeCursor(rows[data.length - 1]!.no) : null };
 }
 

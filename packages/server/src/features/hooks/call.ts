@@ -79,23 +79,16 @@ export function createCaller(options: CallOptions) {
   const { outbound, places, clock, timers, ids } = options;
 
   /** Waits for a place until the deadline; resolves to the function that gives it back. */
-  function placeFor(hook: LiveHook, deadline: number): Promise<() => void> {
-    return new Promise((resolve, reject) => {
-      let cancel = (): void => undefined;
-      let begun = false;
-      const leave = places.enter(hook.env.no, () => {
-        begun = true;
-        cancel();
-        // `leave` is known only when `enter` has returned, which may be later than this.
-        queueMicrotask(() => resolve(leave!));
-      });
-      if (!leave) return reject(new HookFailed('overloaded', 'too many calls of this hook wait already'));
-      if (begun) return;
-      cancel = timers.after(Math.max(0, deadline - timers.monotonic()), () => {
-        leave();
-        reject(new HookFailed('overloaded', 'no call of this hook ended in time'));
-      });
+  async function placeFor(hook: LiveHook, deadline: number): Promise<() => void> {
+    const { promise: begun, resolve, reject } = Promise.withResolvers<void>();
+    const leave = places.enter(hook.env.no, resolve);
+    if (!leave) throw new HookFailed('overloaded', 'too many calls of this hook wait already');
+    const cancel = timers.after(Math.max(0, deadline - timers.monotonic()), () => {
+      leave();
+      reject(new HookFailed('overloaded', 'no call of this hook ended in time'));
     });
+    await begun.finally(cancel);
+    return leave;
   }
 
   async function request(

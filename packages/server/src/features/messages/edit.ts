@@ -153,7 +153,7 @@ export async function prepareEdit(
   input: EditInput,
   briefly: Briefly,
 ): Promise<((inner: Context) => Promise<Change<Message>>) | null> {
-  const hook = await hookFor(ctx, true);
+  const hook = ctx.env.hooks === 0 ? null : await hookFor(ctx, true);
   if (!hook) return null;
   requireChange(input);
   const { row, conv } = await briefly(async () => {

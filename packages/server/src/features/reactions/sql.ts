@@ -200,15 +200,15 @@ export async function dueReactions(
      FROM message_reactions WHERE waiting ORDER BY due_at LIMIT $1`,
     [limit],
   );
-  const due = new Map<number, DueMessages>();
-  for (const { env, conv, message, waitMs } of rows) {
-    if (waitMs > 0) continue;
-    const known = due.get(conv);
-    if (known) known.messages.push(message);
-    else due.set(conv, { env, conv, messages: [message] });
-  }
-  const next = rows.find((r) => r.waitMs > 0);
-  return { due: [...due.values()], nextMs: next ? next.waitMs : rows.length === limit ? 0 : null };
+  const due = Map.groupBy(
+    rows.filter((row) => row.waitMs <= 0),
+    (row) => row.conv,
+  );
+  const next = rows.find((row) => row.waitMs > 0);
+  return {
+    due: [...due].map(([conv, some]) => ({ env: some[0]!.env, conv, messages: some.map((r) => r.message) })),
+    nextMs: next ? next.waitMs : rows.length === limit ? 0 : null,
+  };
 }
 
 export interface DueReactions {

@@ -22,10 +22,7 @@ import type { Typing } from '../../realtime/typing.ts';
 
 /** What each client frame does. Frames that run an operation are bound from the table; those of the socket alone are here. */
 
-interface FrameHandlerOptions extends Pick<
-  GatewayOptions,
-  'db' | 'services' | 'handlers' | 'authenticator' | 'limiter' | 'turns' | 'hub' | 'presence'
-> {
+interface FrameHandlerOptions extends GatewayOptions {
   typing: Typing;
   delivery: Delivery;
 }

@@ -178,7 +178,7 @@ export class Gateway {
     session.state = 'closed';
     const { presence, hub, sockets, logger, services } = this.#options;
     presence.watching.end(session);
-    hub.detach(session);
+    hub.registry.detach(session);
     if (session.registered) {
       this.#log.closed(session);
       session.user!.trace?.closed(session);
