@@ -112,9 +112,9 @@ export async function list(
   return listPage(
     input,
     isTimedPlace,
-    (after, most) => sql.listRestrictions(ctx.db, ctx.env.no, conv.no, after, most),
+    (after, most) => sql.listRestrictions(ctx.db, ctx.env.no, { conv: conv.no }, after, most),
     ({ at, no }) => [at, no],
-    ({ no: _, ...view }) => view,
+    ({ no: _, conversationId: __, ...view }) => view,
   );
 }
 
@@ -127,9 +127,9 @@ export async function listOfUser(
   return listPage(
     input,
     isTimedPlace,
-    (after, most) => sql.restrictionsOf(ctx.db, ctx.env.no, user.no, after, most),
-    ({ at, conv }) => [at, conv],
-    ({ conv: _, ...view }) => view,
+    (after, most) => sql.listRestrictions(ctx.db, ctx.env.no, { user: user.no }, after, most),
+    ({ at, no }) => [at, no],
+    ({ no: _, ...view }) => view,
   );
 }
 

@@ -5,7 +5,7 @@ import type { Tx } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { isString, listPage } from '../pages.ts';
-import { nextWords } from '../tenancy/sql/environments.ts';
+import { nextVersion } from '../tenancy/sql/environments.ts';
 import { entryProblem } from './automaton.ts';
 import * as sql from './sql.ts';
 
@@ -18,7 +18,7 @@ export async function set(ctx: Context, input: Input<'wordLists.set'>): Promise<
   }
   return ctx.db.tx(async (tx) => {
     const env = ctx.env.no;
-    await nextWords(tx, env);
+    await nextVersion(tx, env, 'words');
     const others = await sql.otherLists(tx, env, input.name);
     if (others.lists >= limits.wordLists)
       throw limitReached(
@@ -41,7 +41,7 @@ export async function set(ctx: Context, input: Input<'wordLists.set'>): Promise<
 
 export async function remove(ctx: Context, { name }: Input<'wordLists.delete'>): Promise<void> {
   await ctx.db.tx(async (tx) => {
-    await nextWords(tx, ctx.env.no);
+    await nextVersion(tx, ctx.env.no, 'words');
     const before = await sql.findList(tx, ctx.env.no, name);
     if (await sql.deleteList(tx, ctx.env.no, name)) await note(ctx, tx, 'wordLists.delete', name, before);
   });
