@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
-import type { ServerOptions } from 'ws';
+import type { ServerOptions, WebSocket } from 'ws';
 import { ApiError, limits, realtime } from '@parley/protocol';
 import { networkOf } from '../../platform/address.ts';
 import type { Clock, Ids } from '../../platform/clock.ts';
@@ -55,15 +55,32 @@ const serverOptions: ServerOptions & { maxFragments: number; closeTimeout: numbe
   handleProtocols: () => realtime.subprotocol,
 };
 
+type Tagged = WebSocket & { session: Session };
+
+/** One function for all sockets, because a closure per socket would cost memory; `this` is the socket. */
+const onSocket = <A extends unknown[]>(run: (session: Session, ...args: A) => void) =>
+  function (this: WebSocket, ...args: A): void {
+    run((this as Tagged).session, ...args);
+  };
+
 /** Opens sockets: an upgrade request is refused, or becomes a session that has to log in. */
 export class Opening {
   readonly #options: OpeningOptions;
   readonly #wss: WebSocketServer;
+  readonly #listeners: Parameters<WebSocket['on']>[];
   /** Set at shutdown: no more sockets are opened. */
   closed = false;
 
   constructor(options: OpeningOptions) {
     this.#options = options;
+    const { events } = options;
+    this.#listeners = [
+      ['message', onSocket(events.message)],
+      ['ping', onSocket(events.ping)],
+      ['pong', onSocket(events.pong)],
+      ['close', onSocket(events.closed)],
+      ['error', ignore],
+    ];
     this.#wss = new WebSocketServer(serverOptions);
     this.#wss.on('wsClientError', (error: Error, socket: Duplex, request: IncomingMessage) => {
       const refusal = new ApiError('invalid_request', { message: `${error.message}.` });
@@ -82,7 +99,7 @@ export class Opening {
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    socket.on('error', () => socket.destroy());
+    socket.on('error', destroyIt);
     const address = this.#addressOf(request);
     const checked = checkUpgrade(request);
     const refusal = checked instanceof ApiError ? checked : this.#noRoom(address);
@@ -91,7 +108,7 @@ export class Opening {
       const headers = refusal.code === 'upgrade_required' ? versionHeaders : {};
       return void this.#refuse(socket, address, refusal, headers);
     }
-    const { sessions, writer, clock, events } = this.#options;
+    const { sessions, writer, clock } = this.#options;
     const { named, sdk } = checked as Exclude<typeof checked, ApiError>;
     this.#wss.handleUpgrade(request, socket, head, (ws) => {
       const session = new Session(ws, socket, writer, clock, {
@@ -100,12 +117,9 @@ export class Opening {
         sdk,
         local: this.#options.isLocal(request),
       });
+      (ws as Tagged).session = session;
       sessions.add(session);
-      ws.on('message', (data, isBinary) => events.message(session, data as Buffer, isBinary));
-      ws.on('ping', (data) => events.ping(session, data));
-      ws.on('pong', (data) => events.pong(session, data));
-      ws.on('close', (code) => events.closed(session, code));
-      ws.on('error', () => undefined);
+      for (const [event, listener] of this.#listeners) ws.on(event, listener);
     });
   }
 
@@ -146,4 +160,9 @@ export class Opening {
     socket.once('finish', () => socket.destroy());
     socket.end(await rawFailure(this.#options, error, address, headers));
   }
+}
+
+const ignore = (): void => undefined;
+function destroyIt(this: Duplex): void {
+  this.destroy();
 }
