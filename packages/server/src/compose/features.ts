@@ -33,7 +33,7 @@ export function createFeatures(
   options: ServiceOptions,
   platform: Platform,
   { log, recorder }: Log,
-  { retention, signals, sockets, tracing, presence }: Realtime,
+  { retention, sharing, signals, sockets, tracing }: Realtime,
 ) {
   const { config, db, clock, ids, vault, logger, registry } = platform;
   const planTable = createPlanTable(config.plans, logger, options.plans);
@@ -41,7 +41,7 @@ export function createFeatures(
   const accounts = createAccounts(platform);
   const { mailQueue } = accounts.services;
   const push = createPushService({ ...platform, presence: registry });
-  sockets.onLost((socket) => push.lost(socket));
+  sockets.lost = (socket) => push.lost(socket);
   const webhooks = createWebhookService({ ...platform, recorder });
   const hooks = createHookService({ ...platform, log, recorder });
   const storage = createStorageService({ ...platform, log, retention, mailQueue });
@@ -76,7 +76,7 @@ export function createFeatures(
     reactions,
     words: createWordService(db),
     hooks,
-    connections: (env) => presence.connections(env),
+    sharing,
     linkOrigin: accounts.services.linkOrigin,
     plans,
     storage,

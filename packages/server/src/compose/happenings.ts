@@ -7,9 +7,9 @@ import type { Happenings } from '../features/happenings.ts';
 import { forgetAnswers } from '../features/idempotency/sql.ts';
 import { dropPins } from '../features/pins/sql.ts';
 import { dropDevicesOf } from '../features/push/sql.ts';
-import { reactionsEmptied } from '../features/reactions/happenings.ts';
+import { dropReactions } from '../features/reactions/sql.ts';
 import { emptySnapshots, forgetReports } from '../features/reports/sql.ts';
-import { hasPins } from '../features/sql/flags.ts';
+import { hasPins, hasReactions } from '../features/sql/flags.ts';
 import { eraseInSinks, wantLatest } from '../features/storage/happenings.ts';
 import { dropOfMessages, dropUnusedOf } from '../features/uploads/sql.ts';
 import { forgetMessages, forgetUser, keepMessageCreated } from '../features/webhooks/sql/payloads.ts';
@@ -26,7 +26,11 @@ export const createHappenings = (services: Needed): Happenings => ({
         tx.afterCommit(() => services.media.wake());
     },
     wantLatest,
-    (tx, emptied) => reactionsEmptied(services.reactions, tx, emptied),
+    async (tx, { env, conv, flags, seqs }) => {
+      // A moment later and in batches (features/reactions/tell.ts); a tombstone shows none from now on.
+      if (hasReactions({ flags }) && (await dropReactions(tx, env, conv, seqs)))
+        tx.afterCommit(() => services.reactions.changed());
+    },
     async (tx, { env, conv, flags, seqs }) => hasPins({ flags }) && dropPins(tx, env, conv, seqs),
     async (tx, { env, ids, hard }) => hard && forgetAnswers(tx, env, ids),
     async (tx, { env, conv, seqs, hard }) => hard && forgetMessages(tx, env, conv, seqs),

@@ -20,7 +20,8 @@ import type { Platform } from './platform.ts';
 export function createRealtime(platform: Platform) {
   const { config, db, bus, registry, node, clock, timers, ids, logger, metrics } = platform;
   const retention = createRetention(db, clock, config.eventRetentionMs);
-  const presence = new Presence({ registry, bus, db, sharing: createSharing(db), clock, logger });
+  const sharing = createSharing(db);
+  const presence = new Presence({ registry, bus, db, sharing, clock, logger });
   const hub = new Hub({
     bus,
     timers,
@@ -28,7 +29,7 @@ export function createRealtime(platform: Platform) {
     ...routeSources(db, retention.msOf, clock),
     onLeave: (user, sessions) => presence.watching.left(user, sessions),
   });
-  metrics.gauge('parley_routes', 'Conversations with a live member here', () => hub.routeCount);
+  metrics.gauge('parley_routes', 'Conversations with a live member here', () => hub.registry.routes.size);
   const sessions = new Sessions(timers);
   const receipts = new ReceiptRelay({
     deliver: (cid, frame) => hub.ephemeral.relayHere(cid, frame, null),
@@ -37,6 +38,7 @@ export function createRealtime(platform: Platform) {
   });
   return {
     retention,
+    sharing,
     hub,
     presence,
     sessions,
@@ -46,7 +48,7 @@ export function createRealtime(platform: Platform) {
     tracing: new Tracing({ bus, hub, node, clock, timers, ids }),
     /** What this node knows about conversations is wrong, so clients have to come back and load again. */
     restart: () => {
-      hub.restart();
+      hub.registry.restart();
       receipts.forget();
       for (const session of sessions.loggedIn.values()) session.close(1012);
     },

@@ -25,14 +25,6 @@ import type { Realtime } from './realtime.ts';
 const elsewhere =
   'SOMEBODY ASKED FOR THE DEMO OR CAME WITH AN UNSIGNED TOKEN FROM ANOTHER MACHINE OR THROUGH A PROXY, and was refused: the environment that the first start made is for this machine only. If this service is public, set CHAT_ORIGIN and CHAT_TRUST_PROXY, and make an environment of the kind production (npm run parley -- env create). This is said once.';
 
-function once(run: () => void): () => void {
-  let done = false;
-  return () => {
-    if (!done) run();
-    done = true;
-  };
-}
-
 /** The bindings: REST with the pages beside it, and the socket. */
 export function createTransport(
   platform: Platform,
@@ -45,7 +37,11 @@ export function createTransport(
   // Where a proxy is known to be in front, a request from this machine is the proxy's.
   const proxied = trustProxy || (config.origin !== undefined && !isLoopbackOrigin(config.origin));
   const isLocal = (request: IncomingMessage): boolean => !proxied && isFromThisMachine(request);
-  const onElsewhere = once(() => logger.warn(elsewhere));
+  let said = false;
+  const onElsewhere = (): void => {
+    if (!said) logger.warn(elsewhere);
+    said = true;
+  };
   const demo = async (local: boolean): Promise<string | 'only here' | null> => {
     const found = await demoEnvironment(db, local);
     if (found === 'only here') onElsewhere();

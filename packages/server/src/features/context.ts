@@ -220,8 +220,6 @@ export interface Services extends ControlServices {
   signals: Signals;
   sockets: Sockets;
   traces: Traces;
-  /** How many sockets of the environment are open now, on all nodes. */
-  connections(env: number): Promise<number>;
   plans: Record<PlanName, Plan>;
   happenings: Happenings;
 }

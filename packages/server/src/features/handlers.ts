@@ -217,14 +217,14 @@ export const handlers = {
 type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 /**
  * What waits for somebody outside before an operation has its turn and, under an Idempotency-Key, its transaction: it
- * holds neither meanwhile. `briefly` runs short work in a turn of its own. It returns null if there is nothing to wait
- * for, and otherwise what runs instead of the operation's function.
+ * holds neither meanwhile. `briefly` runs short work in a turn of its own. Its result runs instead of the operation's
+ * function; null if there was nothing to wait for.
  */
 export type Preparation<C = Context, I = never> = (
   ctx: C,
   input: I,
   briefly: Turn,
-) => null | Promise<(inner: C) => Promise<unknown>>;
+) => Promise<((inner: C) => Promise<unknown>) | null>;
 
 export const preparations: { [N in OperationName]?: Preparation<ContextOf<N>, Input<N>> } = {
   'messages.update': prepareEdit,

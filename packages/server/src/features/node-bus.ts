@@ -4,9 +4,8 @@ import type { Bus } from '../platform/bus/port.ts';
 import type { MediaAnswer, MediaRequest } from './media-request.ts';
 
 /**
- * What the nodes of one service tell each other: the kinds of messages, how each is written, and on which channel it
- * travels. On the wire a message is a letter for its kind and a text; frames for sockets pass through unchanged and
- * unparsed. Nodes of the version before read and write the same, so letters and texts only ever get additions.
+ * What the nodes of one service tell each other: the kinds of messages, and on which channel each travels. Nodes of the
+ * version before read and write the same, so messages only ever get additions.
  */
 
 /** Which of a user's sockets a frame goes to, by session id. */
@@ -75,82 +74,14 @@ export const channels = {
   mediaAnswers: (name: string) => `r:${name}`,
 } as const;
 
-interface Codec<M> {
-  letter: string;
-  encode(message: M): string;
-  /** Returns null if the text is no such message. */
-  decode(text: string): M | null;
-}
-
-const json = <M>(letter: string): Codec<M> => ({
-  letter,
-  encode: JSON.stringify,
-  decode: (text) => JSON.parse(text) as M,
-});
-
-const text = (letter: string): Codec<string> => ({ letter, encode: (it) => it, decode: (it) => it });
-
-/** A head of one line, and below it a frame for sockets. */
-const framed = <M extends { frame: string }>(
-  letter: string,
-  head: (message: M) => string,
-  decode: (head: string, frame: string) => M,
-): Codec<M> => ({
-  letter,
-  encode: (message) => `${head(message)}\n${message.frame}`,
-  decode: (it) => {
-    const end = it.indexOf('\n');
-    return end < 0 ? null : decode(it.slice(0, end), it.slice(end + 1));
-  },
-});
-
-const choices: Record<string, keyof SocketChoice> = { '+': 'only', '-': 'except', '?': 'confirm' };
-
-const codecs: { readonly [K in NodeMessageKind]: Codec<NodeMessages[K]> } = {
-  event: framed(
-    'E',
-    ({ frame: _, ...head }) => JSON.stringify(head),
-    (head, frame) => ({ ...(JSON.parse(head) as Omit<LogEvent, 'frame'>), frame }),
-  ),
-  relay: framed(
-    'X',
-    ({ except }) => String(except ?? ''),
-    (head, frame) => ({ frame, except: head === '' ? null : Number(head) }),
-  ),
-  toUser: framed(
-    'U',
-    ({ env, where: { only, except, confirm } }) =>
-      `${env}${only ? ` +${only}` : except ? ` -${except}` : ''}${confirm ? ` ?${confirm}` : ''}`,
-    (head, frame) => {
-      const [env, ...given] = head.split(' ');
-      const where: SocketChoice = {};
-      for (const one of given) {
-        const choice = choices[one[0]!];
-        if (choice) where[choice] = one.slice(1);
-      }
-      return { env: Number(env), frame, where };
-    },
-  ),
-  userOut: { letter: 'O', encode: String, decode: (code) => Number(code) as CloseCode },
-  receipt: json('R'),
-  sessionOut: text('K'),
-  evict: text('V'),
-  block: json('N'),
-  silence: text('S'),
-  presence: text('P'),
-  beat: text('B'),
-  trace: json('T'),
-  traced: json('Y'),
-  mediaRequest: json('M'),
-  mediaAnswer: json('A'),
-};
-
-const kinds = new Map(Object.entries(codecs).map(([kind, { letter }]) => [letter, kind as NodeMessageKind]));
-
-function kindOf(channel: string, payload: string): NodeMessageKind | undefined {
-  const kind = kinds.get(payload[0] ?? '');
-  // Nodes of the version before write answers of media nodes with the letter of receipts, on a channel of their own.
-  return kind === 'receipt' && channel.startsWith(channels.mediaAnswers('')) ? 'mediaAnswer' : kind;
+/** The kind of a message, and the message; null if the text is neither. */
+function parsed(payload: string): [kind: NodeMessageKind, message: never] | null {
+  try {
+    const found: unknown = JSON.parse(payload);
+    return Array.isArray(found) ? (found as [NodeMessageKind, never]) : null;
+  } catch {
+    return null;
+  }
 }
 
 /** @param about what the channel is about: the conversation's id, the user's number or the node's name. */
@@ -186,8 +117,7 @@ export class NodeBus {
 
   publish<K extends NodeMessageKind>(kind: K, message: NodeMessages[K], ...to: readonly string[]): void {
     if (this.#bus.alone) return;
-    const { letter, encode } = codecs[kind];
-    const payload = letter + encode(message);
+    const payload = JSON.stringify([kind, message]);
     for (const channel of to) this.#bus.publish(channel, payload);
   }
 
@@ -200,10 +130,7 @@ export class NodeBus {
   }
 
   #receive(channel: string, payload: string): void {
-    const kind = kindOf(channel, payload);
-    const handler = kind && (this.#handlers.get(kind) as Handler<unknown> | undefined);
-    if (!handler) return;
-    const message = codecs[kind].decode(payload.slice(1));
-    if (message !== null) handler(message, channel.slice(2));
+    const [kind, message] = parsed(payload) ?? [];
+    if (kind !== undefined) this.#handlers.get(kind)?.(message!, channel.slice(2));
   }
 }

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { limits } from '@parley/protocol';
 import { invalid } from '../platform/api-errors.ts';
 
@@ -41,54 +40,35 @@ export function cut<T>(rows: T[], limit: number): { page: T[]; more: boolean } {
   return { page: rows.slice(0, limit), more: rows.length > limit };
 }
 
-/** Bytes of JSON after which the event loop gets a turn. */
-const sliceBytes = 64 * 1024;
-
 /** How many of the first items fit into `limits.pageBytes` of JSON; at least one. */
-export async function fitting(items: readonly unknown[]): Promise<number> {
+export function fitting(items: readonly unknown[]): number {
   let bytes = 0;
-  let slices = 1;
-  for (let i = 0; i < items.length; i++) {
-    bytes += Buffer.byteLength(JSON.stringify(items[i])) + 1;
+  for (const [i, item] of items.entries()) {
+    bytes += Buffer.byteLength(JSON.stringify(item)) + 1;
     if (bytes > limits.pageBytes && i > 0) return i;
-    if (bytes < slices * sliceBytes) continue;
-    slices += 1;
-    await setImmediate();
   }
   return items.length;
 }
 
-/** An upper bound of the row's JSON in bytes: all characters of its texts escaped, plus room for names, numbers and mentions. */
-const most = (row: object): number =>
-  Object.values(row).reduce<number>(
-    (sum, v) => sum + (typeof v === 'string' ? 6 * v.length : Array.isArray(v) ? 250 * v.length : 0),
-    1_000,
-  );
-
-/**
- * Returns the page of rows, which were read one past it, as callers see them. The page ends early if it would be too
- * large. The upper bound is cheap and shows for nearly all pages that they are not.
- */
-export async function shown<R extends object, T>(
+/** Returns the page of rows, which were read one past it, as callers see them. It ends early if it would be too large. */
+export function shown<R extends object, T>(
   rows: R[],
   limit: number,
   view: (row: R) => T,
-): Promise<{ data: T[]; more: boolean }> {
-  const { page, more } = cut(rows, limit);
-  const data = page.map(view);
-  if (page.reduce((sum, row) => sum + most(row), 0) <= limits.pageBytes) return { data, more };
-  const fit = await fitting(data);
-  return { data: data.slice(0, fit), more: more || fit < data.length };
+): { data: T[]; more: boolean } {
+  const page = rows.slice(0, limit).map(view);
+  const data = page.slice(0, fitting(page));
+  return { data, more: data.length < rows.length };
 }
 
 /** A page whose cursor is a key that never changes. */
-export async function keyPage<R extends object, T>(
+export function keyPage<R extends object, T>(
   rows: R[],
   limit: number,
   key: (row: R) => unknown,
   view: (row: R) => T,
-): Promise<{ data: T[]; nextCursor: string | null }> {
-  const { data, more } = await shown(rows, limit, view);
+): { data: T[]; nextCursor: string | null } {
+  const { data, more } = shown(rows, limit, view);
   return { data, nextCursor: more ? encodeCursor(key(rows[data.length - 1]!)) : null };
 }
 

@@ -7,3 +7,7 @@ export const invalid = (param: string, message: string): ApiError =>
 /** @param what as it begins a sentence: Message */
 export const notFound = (what: string): ApiError =>
   new ApiError('not_found', { message: `${what} not found.` });
+
+/** @param param what there is too much of. */
+export const limitReached = (param: string, message: string, limit: number): ApiError =>
+  new ApiError('limit_reached', { param, message, details: { limit } });

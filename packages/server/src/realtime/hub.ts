@@ -17,7 +17,8 @@ import type { LiveSession, LocalUser } from './local-user.ts';
  * nodes; they go out in seq order (`route-order.ts`), and what does not come is read (`recovery.ts`).
  */
 export class Hub {
-  readonly #registry: Registry;
+  /** The users and conversations of this node. */
+  readonly registry: Registry;
   readonly #recovery: Recovery;
   /** Takes an event that this node or another committed. */
   readonly received: (event: LogEvent) => void;
@@ -41,7 +42,7 @@ export class Hub {
   }) {
     const { bus, timers, logger, missed, onLeave } = options;
     this.#bus = bus;
-    const registry = (this.#registry = new Registry(bus, options.memberships));
+    const registry = (this.registry = new Registry(bus, options.memberships));
     const received = (event: LogEvent): void => this.received(event);
     const left = (user: number): void => onLeave?.(user, registry.users.get(user)?.sessions ?? []);
     const reading = { registry, bus, timers, logger, missed, received, onLeave: left };
@@ -51,30 +52,9 @@ export class Hub {
     bus.on('event', received);
   }
 
-  get users(): ReadonlyMap<number, LocalUser> {
-    return this.#registry.users;
-  }
-  get routeCount(): number {
-    return this.#registry.routes.size;
-  }
-
-  /** Returns the trace of a user who connects to this node, if somebody follows the user. */
-  set traceOf(traceOf: Registry['traceOf']) {
-    this.#registry.traceOf = traceOf;
-  }
-
-  /** Resolves when every event that is committed from now on reaches the session. */
-  attach(session: LiveSession, env: number, no: number, id: string): Promise<LocalUser> {
-    return this.#registry.attach(session, env, no, id);
-  }
-
-  detach(session: LiveSession): void {
-    this.#registry.detach(session);
-  }
-
   /** Runs after a commit on this node: sends the event to the sockets here and to the other nodes. */
   publish(event: LogEvent): void {
-    if (event.e === 'message.new' && this.#registry.routes.has(event.cid)) this.onFanout(event.env);
+    if (event.e === 'message.new' && this.registry.routes.has(event.cid)) this.onFanout(event.env);
     this.received(event);
     if (this.#bus.alone) return;
     const users = [...(event.join ?? []), ...(event.leave ?? [])].map(channels.user);
@@ -86,24 +66,19 @@ export class Hub {
     return this.#recovery.catchUp();
   }
 
-  /** The store was restored to an earlier state: seqs continue from a lower number. */
-  restart(): void {
-    this.#registry.restart();
-  }
-
   /** True if this node's routes say that the user is a member. */
   isMember(user: LocalUser, cid: string): boolean {
-    return this.#registry.routes.get(cid)?.users.includes(user) ?? false;
+    return this.registry.routes.get(cid)?.users.includes(user) ?? false;
   }
 
   /** Not every member may type there from now on. */
   limit(cid: string): void {
-    const route = this.#registry.routes.get(cid);
+    const route = this.registry.routes.get(cid);
     if (route) route.limited = true;
   }
 
   /** Whether only the store knows if the user may type there (presence#typing-limits). */
   mayNotType(user: LocalUser, cid: string): boolean {
-    return user.silenced || (this.#registry.routes.get(cid)?.limited ?? false);
+    return user.silenced || (this.registry.routes.get(cid)?.limited ?? false);
   }
 }

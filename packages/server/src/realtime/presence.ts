@@ -78,10 +78,6 @@ export class Presence {
     if (last) this.#leaving.set(ref.user, { ...ref, ...this.#justNow() });
   }
 
-  connections(env: number): Promise<number> {
-    return this.#registry.connections(env);
-  }
-
   /** Called every second: takes users offline whose grace period is over, in the order in which their sockets closed. */
   tick(): void {
     const over = this.#clock.monotonic() - realtime.presenceGraceMs;

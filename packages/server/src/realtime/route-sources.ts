@@ -23,12 +23,7 @@ export function routeSources(db: Db, retentionMs: (env: number) => Promise<numbe
     pace: readPace(),
     run: async (items) => {
       const found = items.map((): Membership[] => []);
-      const rows = await membershipsOf(
-        db,
-        items.map((i) => i.env),
-        items.map((i) => i.user),
-      );
-      for (const { ord, ...membership } of rows) found[ord - 1]!.push(membership);
+      for (const { ord, ...membership } of await membershipsOf(db, items)) found[ord - 1]!.push(membership);
       return found;
     },
   });

@@ -144,7 +144,7 @@ export class Tracing implements Traces {
     this.#ids = options.ids;
     this.#bus.on('trace', (asked) => this.#asked(asked));
     this.#bus.on('traced', ({ id, lines, dropped }) => this.#traces.get(id)?.take(lines, dropped));
-    options.hub.traceOf = (env, user) => {
+    options.hub.registry.traceOf = (env, user) => {
       const found = this.#users.get(user);
       return found?.env === env ? found : null;
     };
@@ -236,7 +236,7 @@ export class Tracing implements Traces {
     if (traced.env !== env || traced.taps.size >= mostInAll || this.#users.size >= 20 * mostInAll) return;
     traced.taps.set(id, { id, node, untilTick: tick + ms, lines: [], sinceTick: tick, noted: 0, dropped: 0 });
     this.#users.set(user, traced);
-    const here = this.#hub.users.get(user);
+    const here = this.#hub.registry.users.get(user);
     if (here?.env === env) here.trace = traced;
     this.#stopFlushing ??= this.#timers.every(flushMs, () => this.#flush());
   }
@@ -262,7 +262,7 @@ export class Tracing implements Traces {
 
   #forget(user: number): void {
     this.#users.delete(user);
-    const here = this.#hub.users.get(user);
+    const here = this.#hub.registry.users.get(user);
     if (here) here.trace = null;
     if (this.#users.size > 0) return;
     this.#stopFlushing?.();

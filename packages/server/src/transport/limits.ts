@@ -71,18 +71,13 @@ export function answerLimits(
   ];
 }
 
-export interface Taken {
+interface Taken {
   verdict: Verdict;
   refused: ApiError | null;
 }
 
-/** Returns no promise if the limiter answers at once, because most calls wait for nothing else. */
-export function take(limiter: RateLimiter, checks: readonly Check[]): Taken | Promise<Taken> {
-  const verdicts = limiter.take(checks);
-  return verdicts instanceof Promise ? verdicts.then(taken) : taken(verdicts);
-}
-
-function taken(verdicts: Verdict[]): Taken {
+export async function take(limiter: RateLimiter, checks: readonly Check[]): Promise<Taken> {
+  const verdicts = await limiter.take(checks);
   if (verdicts.every((v) => v.allowed)) return { verdict: verdicts[0]!, refused: null };
   const worst = verdicts
     .filter((v) => !v.allowed)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seed } from '../../../../scripts/seed.ts';
 import { findEnvironment } from '../../src/features/tenancy/sql/environments.ts';
-import { createSharing, sharesConversation } from '../../src/features/users/sharing.ts';
+import { createSharing } from '../../src/features/users/sharing.ts';
 import { setUp, useService } from '../support/use.ts';
 import { counting, times } from './tools.ts';
 
@@ -87,7 +87,7 @@ test('exact for every pair of users with few, with just as many as are tried one
     assert.deepEqual(sorted(answers[i]!), expected, `of ${user}`);
     shared += expected.length;
     for (const other of others.slice(0, 6))
-      assert.equal(await sharesConversation(db, env, user, other), expected.includes(other));
+      assert.equal((await sharing(env, user, [other])).has(other), expected.includes(other));
   }
   assert.ok(shared > 20 && shared < 30 * 29, `${shared} pairs share one`);
   assert.deepEqual(await sharing(env + 1, users[0]!, users), new Set(), 'another environment');

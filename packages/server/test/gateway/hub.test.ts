@@ -57,7 +57,7 @@ function setup(
     time,
     async join(user = 1): Promise<Probe> {
       const session = probe();
-      await hub.attach(session, 1, user, `user-${user}`);
+      await hub.registry.attach(session, 1, user, `user-${user}`);
       return session;
     },
   };
@@ -215,14 +215,14 @@ test('removed and added again, out of order and as the only one: the user hears 
   hub.publish(event(1));
   hub.publish(event(5));
   assert.deepEqual(seqs(session), [1, 2, 3, 4, 5]);
-  assert.equal(hub.routeCount, 1);
+  assert.equal(hub.registry.routes.size, 1);
 });
 
 test('a deleted conversation leaves no route behind; a revived one makes it anew', async () => {
   const { hub, join } = setup();
   const session = await join(1);
   hub.publish(event(1, {}, 'conversation.deleted'));
-  assert.equal(hub.routeCount, 0);
+  assert.equal(hub.registry.routes.size, 0);
   hub.publish(event(2, { join: [1] }, 'conversation.created'));
   hub.publish(event(3));
   assert.deepEqual(seqs(session), [1, 2, 3]);
@@ -231,14 +231,14 @@ test('a deleted conversation leaves no route behind; a revived one makes it anew
 test('nothing is left when the last session goes', async () => {
   const { hub, join } = setup();
   const [one, two, other] = [await join(1), await join(1), await join(2)];
-  hub.detach(one!);
+  hub.registry.detach(one!);
   hub.publish(event(1));
   assert.deepEqual([seqs(one!), seqs(two!), seqs(other!)], [[], [1], [1]]);
-  hub.detach(two!);
-  assert.equal(hub.routeCount, 1);
-  hub.detach(other!);
-  hub.detach(other!);
-  assert.deepEqual([hub.routeCount, hub.users.size], [0, 0]);
+  hub.registry.detach(two!);
+  assert.equal(hub.registry.routes.size, 1);
+  hub.registry.detach(other!);
+  hub.registry.detach(other!);
+  assert.deepEqual([hub.registry.routes.size, hub.registry.users.size], [0, 0]);
   hub.publish(event(2));
 });
 
@@ -270,11 +270,11 @@ test('a session that goes while its memberships are being read leaves nothing be
   const reading = deferred<Membership[]>();
   const { hub } = setup({ memberships: () => reading.promise });
   const session = probe();
-  const attaching = hub.attach(session, 1, 1, 'user-1');
-  hub.detach(session);
+  const attaching = hub.registry.attach(session, 1, 1, 'user-1');
+  hub.registry.detach(session);
   reading.resolve([{ cid, lastSeq: 0 }]);
   await attaching;
-  assert.deepEqual([hub.routeCount, hub.users.size], [0, 0]);
+  assert.deepEqual([hub.registry.routes.size, hub.registry.users.size], [0, 0]);
 });
 
 test('a login that failed does not make the next one deaf', async () => {
@@ -284,10 +284,10 @@ test('a login that failed does not make the next one deaf', async () => {
       fail ? Promise.reject(new Error('store away')) : Promise.resolve([{ cid, lastSeq: 0 }]),
   });
   const failing = probe();
-  await assert.rejects(hub.attach(failing, 1, 1, 'user-1'), /store away/);
+  await assert.rejects(hub.registry.attach(failing, 1, 1, 'user-1'), /store away/);
   fail = false;
   const session = await join(1);
-  hub.detach(failing);
+  hub.registry.detach(failing);
   hub.publish(event(1));
   assert.deepEqual(seqs(session), [1]);
   assert.deepEqual(seqs(failing), []);
@@ -355,7 +355,7 @@ test('a removal that is read from the store ends the route as one from the bus d
   a.hub.publish(event(6));
   await settled();
   assert.deepEqual(seqs(session), [4, 5]);
-  assert.equal(b.hub.routeCount, 0);
+  assert.equal(b.hub.registry.routes.size, 0);
 });
 
 test('events#resync-required: too much to catch up, or a store that does not answer: resync_required { cid }', async () => {
@@ -428,11 +428,11 @@ test('no route is left by a join that was held while its user disconnected', asy
   hub.publish(event(2, { leave: [1] }, 'member.removed'));
   hub.publish(event(4, { join: [1] }, 'member.added'));
   assert.deepEqual(seqs(session), [1, 2]);
-  assert.equal(hub.routeCount, 1);
-  hub.detach(session);
+  assert.equal(hub.registry.routes.size, 1);
+  hub.registry.detach(session);
   between.resolve([event(3), event(4, { join: [1] }, 'member.added')]);
   await new Promise((resolve) => setImmediate(resolve));
-  assert.equal(hub.routeCount, 0);
+  assert.equal(hub.registry.routes.size, 0);
 });
 
 test('events#membership-bounds: a removal that comes after later events still ends the membership', async () => {

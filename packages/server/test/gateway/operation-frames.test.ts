@@ -29,7 +29,7 @@ function bound(answers: Record<string, unknown>, refused?: ApiError) {
       ]),
     ) as unknown as TypedHandlers,
     contextOf: () => ctx,
-    count: (_session, rate) => {
+    count: async (_session, rate) => {
       counted.push(rate);
       if (refused) throw refused;
     },

@@ -98,7 +98,7 @@ async function simulate(start: number, catchesUp: boolean, company: boolean): Pr
     const { t, seq } = JSON.parse(frame.subarray(frame[1] === 126 ? 4 : 2).toString());
     if (t === 'event') got.push(seq);
   };
-  const attached = hub.attach({ send } as unknown as Session, 1, guest, 'guest');
+  const attached = hub.registry.attach({ send } as unknown as Session, 1, guest, 'guest');
   await agenda.run();
   await attached;
 
@@ -136,8 +136,8 @@ async function simulate(start: number, catchesUp: boolean, company: boolean): Pr
     for (let i = 0; i < 5; i++) {
       const session = { send: () => undefined } as unknown as Session;
       const begin = random() * at;
-      agenda.at(begin, () => void hub.attach(session, 1, host, 'host'));
-      agenda.at(begin + random() * 40, () => hub.detach(session));
+      agenda.at(begin, () => void hub.registry.attach(session, 1, host, 'host'));
+      agenda.at(begin + random() * 40, () => hub.registry.detach(session));
     }
   if (catchesUp) for (let i = 0; i < 4; i++) agenda.at(random() * at, () => void hub.catchUp());
   await agenda.run();
@@ -149,7 +149,7 @@ async function simulate(start: number, catchesUp: boolean, company: boolean): Pr
     if (inside) members.push(seq);
     inside &&= leave === undefined;
   }
-  return { got, members, isMember: hub.isMember(hub.users.get(guest)!, cid) };
+  return { got, members, isMember: hub.isMember(hub.registry.users.get(guest)!, cid) };
 }
 
 const ways: [catchesUp: boolean, company: boolean, what: string][] = [

@@ -55,17 +55,19 @@ test('socket#nodes: what other nodes say reaches the sockets here: events, recei
     seq: 2,
     d: { changes: { name: 'x' }, actorId: null },
   };
-  listener.message(`c:${conv.id}`, `E${JSON.stringify(event)}\n${JSON.stringify(frame)}`);
+  listener.message(`c:${conv.id}`, JSON.stringify(['event', { ...event, frame: JSON.stringify(frame) }]));
   for (const { socket } of [one, two, three])
     assert.deepEqual((await socket.event('conversation.updated', conv.id)).d.changes, { name: 'x' });
+  const receipt = { cid: conv.id, userId: 'u', lastReadSeq: 1 };
   listener.message(
     `c:${conv.id}`,
-    `X\n{"t":"receipt","d":{"cid":"${conv.id}","userId":"u","lastReadSeq":1}}`,
+    JSON.stringify(['relay', { frame: JSON.stringify({ t: 'receipt', d: receipt }), except: null }]),
   );
   await two.socket.ephemeral('receipt');
-  listener.message('n:here', `V${two.socket.hello.sessionId}`);
+  listener.message('n:here', JSON.stringify(['evict', two.socket.hello.sessionId]));
   assert.equal((await two.socket.closed).code, 4009);
-  for (const nonsense of ['', 'E', 'E{}', 'X', 'Z', 'Vnobody', 'O']) listener.message('c:none', nonsense);
+  for (const nonsense of ['', '{}', '[]', '["none"]', '["evict","nobody"]'])
+    listener.message('c:none', nonsense);
   await one.socket.barrier();
 });
 

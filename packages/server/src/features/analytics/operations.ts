@@ -81,7 +81,7 @@ export async function analytics(
     topConversations: await sql.topConversations(db, env, pieces),
     topSenders: await sql.topSenders(db, env, pieces),
     heatmap: await sql.heatmap(db, env, range),
-    live: { connections: await services.connections(env) },
+    live: { connections: await services.sockets.connections(env) },
   });
   const [{ steps, totals, months, fill, storage }, lists] = await Promise.all([counted(), listed()]);
   const { messages, activeUsers } = totals;

@@ -1,6 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Block, Input, Output } from '@parley/protocol';
-import { invalid } from '../../platform/api-errors.ts';
+import { invalid, limitReached } from '../../platform/api-errors.ts';
 import { lockConversation } from '../../log/sql/lock.ts';
 import type { Person } from '../../log/catalogue.ts';
 import { tell } from '../../log/record.ts';
@@ -11,6 +11,7 @@ import { happened } from '../happenings.ts';
 import { isTimedPlace, listPage } from '../pages.ts';
 import { existingUser } from '../users/operations.ts';
 import { personalChange } from '../users/personal.ts';
+import { lockUsers } from '../users/sql.ts';
 import * as sql from './sql.ts';
 
 /** Blocks between users (blocks.md). */
@@ -19,16 +20,16 @@ export const add = (ctx: Context, input: Input<'blocks.add'>): Promise<Output<'b
   ctx.db.tx(async (tx) => {
     const { user, other } = await peopleOf(ctx, tx, input);
     const { env } = ctx;
-    await sql.lockBlocksOf(tx, env.no, [user.no]);
+    await lockUsers(tx, env.no, [user.no]);
     const before = await sql.findBlock(tx, env.no, user.no, other.no);
     if (before !== undefined) return { userId: other.id, blockedAt: before };
     const blockedAt = await sql.insertBlock(tx, env.no, user.no, other.no, limits.blocksPerUser);
     if (blockedAt === null)
-      throw new ApiError('limit_reached', {
-        param: 'userId',
-        message: `A user blocks at most ${limits.blocksPerUser} others.`,
-        details: { limit: limits.blocksPerUser },
-      });
+      throw limitReached(
+        'userId',
+        `A user blocks at most ${limits.blocksPerUser} others.`,
+        limits.blocksPerUser,
+      );
     const block: Block = { userId: other.id, blockedAt };
     await changed(ctx, tx, user, other, block);
     return block;
@@ -37,7 +38,7 @@ export const add = (ctx: Context, input: Input<'blocks.add'>): Promise<Output<'b
 export const remove = (ctx: Context, input: Input<'blocks.remove'>): Promise<void> =>
   ctx.db.tx(async (tx) => {
     const { user, other } = await peopleOf(ctx, tx, input);
-    await sql.lockBlocksOf(tx, ctx.env.no, [user.no]);
+    await lockUsers(tx, ctx.env.no, [user.no]);
     if (await sql.deleteBlock(tx, ctx.env.no, user.no, other.no))
       await changed(ctx, tx, user, other, { userId: other.id, blockedAt: null });
   });

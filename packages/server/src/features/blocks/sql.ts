@@ -9,14 +9,6 @@ import type { TimedPlace } from '../pages.ts';
  * a conversation locks both users. So the flag of the conversation always agrees with the rows.
  */
 
-/** Locks these users until the transaction ends: their blocks do not change meanwhile. */
-export async function lockBlocksOf(tx: Tx, env: number, users: readonly number[]): Promise<void> {
-  await tx.query('SELECT 1 FROM users WHERE env = $1 AND no = ANY($2) ORDER BY no FOR NO KEY UPDATE', [
-    env,
-    users,
-  ]);
-}
-
 interface BlockRow extends Block {
   /** The blocked user. */
   no: number;

@@ -10,7 +10,7 @@ import type { Context } from '../context.ts';
 import { blockersOf } from '../blocks/sql.ts';
 import { lockForChange, readable, requireWriting, requireWritingIn } from '../conversations/access.ts';
 import { requirePosting } from '../conversations/rules.ts';
-import { roleOf } from '../conversations/sql/members.ts';
+import { membershipOf } from '../conversations/sql/members.ts';
 import { listMembers } from '../conversations/sql.ts';
 import { decodeCursor, encodeCursor, isInteger, pageLimit, shown } from '../pages.ts';
 import { findUser } from '../users/sql.ts';
@@ -169,7 +169,7 @@ export async function list(ctx: Context, input: Input<'calls.list'>): Promise<Ou
     member: conv === null ? (ctx.caller.user?.no ?? null) : null,
     limit: limit + 1,
   });
-  const { data, more } = await shown(rows, limit, sql.viewCall);
+  const { data, more } = shown(rows, limit, sql.viewCall);
   return { data, hasMore: more, nextCursor: more ? encodeCursor(rows[data.length - 1]!.no) : null };
 }
 
@@ -185,7 +185,7 @@ async function lockLive(ctx: Context, tx: Tx, id: string): Promise<LockedCall> {
   const locked = await sql.lockCall(tx, ctx.env.no, id);
   if (!locked) throw missing();
   const { call } = locked;
-  if (ctx.caller.user && (await roleOf(tx, call.env, call.conv, ctx.caller.user.no)) === null)
+  if (ctx.caller.user && !(await membershipOf(tx, call.env, call.conv, ctx.caller.user.no)))
     throw new ApiError('not_member');
   if (call.status === 'ended') throw new ApiError('call_ended');
   return locked;

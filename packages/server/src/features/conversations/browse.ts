@@ -1,6 +1,6 @@
 import type { Input, Output } from '@parley/protocol';
 import type { Context } from '../context.ts';
-import { cut, decodeCursor, encodeCursor, isInteger, isShortInteger, pageLimit } from '../pages.ts';
+import { isInteger, isShortInteger, listPage, pageLimit } from '../pages.ts';
 import { existingUser } from '../users/operations.ts';
 import { findUser, listUsersByName } from '../users/sql.ts';
 import { described, matching, newest, newestOf } from './sql/browse.ts';
@@ -19,28 +19,24 @@ export async function browse(
 ): Promise<Output<'explorer.conversations'>> {
   const { db } = ctx;
   const env = ctx.env.no;
-  const limit = pageLimit(input.limit);
-  if (input.query !== undefined)
+  const { query, type = null } = input;
+  if (query !== undefined)
     return {
-      data: await described(db, env, await found(ctx, input.query, limit)),
+      data: await described(db, env, await found(ctx, query, pageLimit(input.limit))),
       nextCursor: null,
     };
-  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace);
-  const asked = { type: input.type ?? null, after, limit: limit + 1 };
-  const rows =
-    input.userId === undefined
-      ? await newest(db, env, asked)
-      : await newestOf(db, env, { ...asked, user: (await existingUser(ctx, db, input.userId)).no });
-  const { page, more } = cut(rows, limit);
-  const last = page.at(-1);
-  return {
-    data: await described(
-      db,
-      env,
-      page.map(({ no }) => no),
-    ),
-    nextCursor: more && last ? encodeCursor([last.step, last.no] satisfies Place) : null,
-  };
+  const user = input.userId === undefined ? null : (await existingUser(ctx, db, input.userId)).no;
+  const { data, nextCursor } = await listPage(
+    input,
+    isPlace,
+    (after, limit) =>
+      user === null
+        ? newest(db, env, { type, after, limit })
+        : newestOf(db, env, { user, type, after, limit }),
+    ({ step, no }) => [step, no] satisfies Place,
+    ({ no }) => no,
+  );
+  return { data: await described(db, env, data), nextCursor };
 }
 
 async function found(ctx: Context, text: string, limit: number): Promise<number[]> {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ApiError, limits } from '@parley/protocol';
 import type { Conversation, ConversationPreview, Input, CreatedInviteLink, Output } from '@parley/protocol';
+import { limitReached } from '../../platform/api-errors.ts';
 import { restricted } from '../../log/refusals.ts';
 import { record } from '../../log/record.ts';
 import { recordCounts } from '../../log/sql/activity-counts.ts';
@@ -100,11 +101,7 @@ async function enter(
   const ban = (await bansOf(tx, env, no, [user.no])).get(user.no);
   if (ban !== undefined) throw restricted('The user is banned from the conversation.', ban);
   if ((await countMembers(tx, env, no)) >= limits.groupMembers)
-    throw new ApiError('limit_reached', {
-      param: 'members',
-      message: `A group has at most ${limits.groupMembers} members.`,
-      details: { limit: limits.groupMembers },
-    });
+    throw limitReached('members', `A group has at most ${limits.groupMembers} members.`, limits.groupMembers);
   await use();
   const [seq] = await record(ctx.services.log, tx, conv, [
     { type: 'member.added', actor: user, users: [user], data: { via } },
@@ -196,11 +193,7 @@ export const createInvite = (ctx: Context, input: Input<'invites.create'>): Prom
       });
     const most = limits.invitesPerConversation;
     if ((await invites.liveInvites(tx, conv.env, conv.no, most)).length >= most)
-      throw new ApiError('limit_reached', {
-        param: 'invites',
-        message: `A group has at most ${most} links that work.`,
-        details: { limit: most },
-      });
+      throw limitReached('invites', `A group has at most ${most} links that work.`, most);
     const { ids } = ctx.services;
     const token = Buffer.from(ids.random(16)).toString('base64url');
     const link = await invites.insertInvite(tx, {

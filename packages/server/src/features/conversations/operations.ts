@@ -5,7 +5,7 @@ import { lockConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { record as noteChange } from '../audit/operations.ts';
-import { flagPair, lockBlocksOf, pairBlocked } from '../blocks/sql.ts';
+import { flagPair, pairBlocked } from '../blocks/sql.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
 import { directId } from '../direct-id.ts';
@@ -18,6 +18,7 @@ import { pageLimit } from '../pages.ts';
 import { moment } from '../time.ts';
 import { existingUser, resolveUsers } from '../users/operations.ts';
 import { personalChange } from '../users/personal.ts';
+import { lockUsers } from '../users/sql.ts';
 import {
   lockForChange,
   readable,
@@ -121,7 +122,7 @@ async function requireRoom(ctx: Context, tx: Tx, user: number): Promise<void> {
 /** A new direct conversation of two users of whom one blocks the other: only a server makes it, and it is closed. */
 async function openPair(ctx: Context, tx: Tx, conv: number, a: number, b: number): Promise<void> {
   const env = ctx.env.no;
-  await lockBlocksOf(tx, env, [a, b]);
+  await lockUsers(tx, env, [a, b]);
   if (!(await pairBlocked(tx, env, a, b))) return;
   if (ctx.caller.user) throw new ApiError('blocked');
   await flagPair(tx, env, conv, a, b);

@@ -11,7 +11,7 @@ import { isTimedPlace, listPage } from '../pages.ts';
 import { moment } from '../time.ts';
 import { existingUser } from '../users/operations.ts';
 import { personalChange } from '../users/personal.ts';
-import { lockUser, setSilenced } from '../users/sql.ts';
+import { lockUsers, setSilenced } from '../users/sql.ts';
 import { lockForChange, readable, requireGroup, requireModerator } from './access.ts';
 import type { LockedAccess } from './access.ts';
 import { removeFromGroup } from './members.ts';
@@ -71,7 +71,7 @@ async function change<R extends Restriction | null | undefined>(
     requireModerator({ role, actor: ctx.caller.user }, 'member');
     const { no, id } = await existingUser(ctx, tx, userId);
     // Before the conversation, as everywhere.
-    await lockUser(tx, ctx.env.no, no);
+    await lockUsers(tx, ctx.env.no, [no]);
     const access = await lockForChange(ctx, tx, conversationId);
     requireGroup(access.conv, 'Restrictions are for groups.');
     if (access.actor?.no === no) throw invalid('userId', 'Nobody can restrict themselves.');
@@ -112,9 +112,9 @@ export async function list(
   return listPage(
     input,
     isTimedPlace,
-    (after, most) => sql.listRestrictions(ctx.db, ctx.env.no, conv.no, after, most),
+    (after, most) => sql.listRestrictions(ctx.db, ctx.env.no, { conv: conv.no }, after, most),
     ({ at, no }) => [at, no],
-    ({ no: _, ...view }) => view,
+    ({ no: _, conversationId: __, ...view }) => view,
   );
 }
 
@@ -127,9 +127,9 @@ export async function listOfUser(
   return listPage(
     input,
     isTimedPlace,
-    (after, most) => sql.restrictionsOf(ctx.db, ctx.env.no, user.no, after, most),
-    ({ at, conv }) => [at, conv],
-    ({ conv: _, ...view }) => view,
+    (after, most) => sql.listRestrictions(ctx.db, ctx.env.no, { user: user.no }, after, most),
+    ({ at, no }) => [at, no],
+    ({ no: _, ...view }) => view,
   );
 }
 

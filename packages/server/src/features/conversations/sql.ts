@@ -14,6 +14,7 @@ import { latestLive } from '../sql/message-reader.ts';
 import { defaultLevelOf, levelOf } from '../levels.ts';
 import type { DefaultLevel, LevelRow } from '../levels.ts';
 import { parseMetadata } from '../metadata.ts';
+import { lockUsers } from '../users/sql.ts';
 import { mentionUnreadCount, newReader, unreadCount } from '../../log/unread/sql/counters.ts';
 
 export type ConversationRow = Omit<LockedConversation, 'env' | 'flags' | 'lockedAt' | 'activeAt'>;
@@ -101,7 +102,7 @@ export async function roomToCreate(
   user: number,
   most: { perHour: number; inAll: number },
 ): Promise<{ waitMs: number; full: boolean }> {
-  await db.query('SELECT 1 FROM users WHERE no = $2 AND env = $1 FOR NO KEY UPDATE', [env, user]);
+  await lockUsers(db, env, [user]);
   const created =
     'SELECT created_at FROM conversations WHERE creator = $2 AND env = $1 AND deleted_at IS NULL ORDER BY created_at DESC';
   const [row] = await db.query<{ waitMs: number | null; full: boolean }>(

@@ -30,14 +30,14 @@ export async function list(ctx: Context, input: Input<'events.list'>): Promise<O
       end,
       floor,
     );
-    const data = found.slice(0, await fitting(found)).reverse();
+    const data = found.slice(0, fitting(found)).reverse();
     return { data, hasMore: data[0]!.seq > 1 };
   }
   const after = input.after ?? 0;
   if (after >= end) return { data: [], hasMore: false };
   if (end - after > limits.eventsGap) throw new ApiError('resync_required');
   const found = await readEvents(ctx.db, ctx.env.no, conv, after, Math.min(after + limit, end), floor, user);
-  const data = found.slice(0, await fitting(found));
+  const data = found.slice(0, fitting(found));
   return { data, hasMore: after + data.length < end };
 }
 

@@ -1,5 +1,6 @@
 import type { EventName } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { conversationColumns } from '../conversations/sql.ts';
 import type { ConversationRow, MemberView } from '../conversations/sql.ts';
 import { userOf } from '../sql/lookups.ts';
 
@@ -56,9 +57,7 @@ export const conversationsOf = (
   places.length === 0
     ? Promise.resolve([])
     : db.query(
-        `SELECT c.env, c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
-           c.deleted_at AS "deletedAt"
-         FROM unnest($1::int[], $2::bigint[]) u(env, no)
+        `SELECT c.env, ${conversationColumns} FROM unnest($1::int[], $2::bigint[]) u(env, no)
          CROSS JOIN LATERAL (SELECT * FROM conversations WHERE env = u.env AND no = u.no LIMIT 1) c`,
         [places.map((p) => p.env), places.map((p) => p.no)],
       );

@@ -79,23 +79,16 @@ export function createCaller(options: CallOptions) {
   const { outbound, places, clock, timers, ids } = options;
 
   /** Waits for a place until the deadline; resolves to the function that gives it back. */
-  function placeFor(hook: LiveHook, deadline: number): Promise<() => void> {
-    return new Promise((resolve, reject) => {
-      let cancel = (): void => undefined;
-      let begun = false;
-      const leave = places.enter(hook.env.no, () => {
-        begun = true;
-        cancel();
-        // `leave` is known only when `enter` has returned, which may be later than this.
-        queueMicrotask(() => resolve(leave!));
-      });
-      if (!leave) return reject(new HookFailed('overloaded', 'too many calls of this hook wait already'));
-      if (begun) return;
-      cancel = timers.after(Math.max(0, deadline - timers.monotonic()), () => {
-        leave();
-        reject(new HookFailed('overloaded', 'no call of this hook ended in time'));
-      });
+  async function placeFor(hook: LiveHook, deadline: number): Promise<() => void> {
+    const { promise: begun, resolve, reject } = Promise.withResolvers<void>();
+    const leave = places.enter(hook.env.no, resolve);
+    if (!leave) throw new HookFailed('overloaded', 'too many calls of this hook wait already');
+    const cancel = timers.after(Math.max(0, deadline - timers.monotonic()), () => {
+      leave();
+      reject(new HookFailed('overloaded', 'no call of this hook ended in time'));
     });
+    await begun.finally(cancel);
+    return leave;
   }
 
   async function request(
@@ -142,32 +135,33 @@ export function createCaller(options: CallOptions) {
     timeoutMs: number,
     release: () => void,
     test = false,
-  ): Promise<{ result: HookResult; value?: T; error?: unknown }> {
+  ): Promise<{ result: HookResult; value?: T | undefined; error: unknown }> {
     const began = timers.monotonic();
     const at = clock.now();
     const requestId = ids.make('request');
-    let status: number | null = null;
-    let ms = 0;
-    const base = { hook, type: test ? testType : asked.type, requestId };
+    const type = test ? testType : asked.type;
+    const result: HookResult = { hook, type, requestId, verdict: null, status: null, ms: 0, failure: null };
+    let value: T | undefined;
+    let error: unknown;
     try {
       let answer: unknown;
       try {
-        ({ status, answer } = await request(hook, asked, timeoutMs, requestId, test));
+        ({ status: result.status, answer } = await request(hook, asked, timeoutMs, requestId, test));
       } finally {
-        ms = Math.round(timers.monotonic() - began);
+        result.ms = Math.round(timers.monotonic() - began);
         release();
       }
-      const value = await asked.read(answer);
-      note(at, { ...base, verdict: value.verdict, status, ms, failure: null });
-      return { result: { ...base, verdict: value.verdict, status, ms, failure: null }, value };
-    } catch (error) {
+      value = await asked.read(answer);
+      result.verdict = value.verdict;
+    } catch (caught) {
+      error = caught;
       // An error that is not the hook's, as when the store cannot be asked, says nothing about the hook.
-      if (!(error instanceof HookFailed))
-        return { result: { ...base, verdict: null, status, ms, failure: null }, error };
-      const result = { ...base, verdict: null, status: status ?? error.status, ms, failure: error };
-      note(at, result);
-      return { result, error };
+      if (!(caught instanceof HookFailed)) return { result, error };
+      result.status ??= caught.status;
+      result.failure = caught;
     }
+    note(at, result);
+    return { result, value, error };
   }
 
   /** Adds the attempt to the environment's log. */

@@ -14,7 +14,7 @@ import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { isString, listPage } from '../pages.ts';
-import { nextHooks } from '../tenancy/sql/environments.ts';
+import { nextVersion } from '../tenancy/sql/environments.ts';
 import { makeSecret } from '../webhooks/signature.ts';
 import { checkedUrl } from '../webhooks/target.ts';
 import { readBeforeSend, sampleBeforeSend } from './before-send.ts';
@@ -57,7 +57,7 @@ export function set(ctx: Context, input: Input<'hooks.set'>): Promise<SetHook> {
     types: input.types ?? null,
   };
   return ctx.db.tx(async (tx) => {
-    await nextHooks(tx, ctx.env.no);
+    await nextVersion(tx, ctx.env.no, 'hooks');
     const before = await sql.findHook(tx, ctx.env.no, input.kind);
     const row = await sql.setHook(tx, ctx.env.no, wanted);
     const changes = difference(before ? settingsOf(before) : {}, settingsOf(row));
@@ -88,7 +88,7 @@ export const list = (ctx: Context, input: Input<'hooks.list'>): Promise<Output<'
 
 export async function remove(ctx: Context, { kind }: Input<'hooks.delete'>): Promise<void> {
   await ctx.db.tx(async (tx) => {
-    await nextHooks(tx, ctx.env.no);
+    await nextVersion(tx, ctx.env.no, 'hooks');
     const before = await sql.findHook(tx, ctx.env.no, kind);
     if (!before) return;
     await sql.deleteHook(tx, ctx.env.no, kind);
@@ -98,7 +98,7 @@ export async function remove(ctx: Context, { kind }: Input<'hooks.delete'>): Pro
 
 export const rotateSecret = (ctx: Context, { kind }: Input<'hooks.rotateSecret'>): Promise<HookWithSecret> =>
   ctx.db.tx(async (tx) => {
-    await nextHooks(tx, ctx.env.no);
+    await nextVersion(tx, ctx.env.no, 'hooks');
     const row = await existing(ctx, tx, kind);
     await record(ctx, tx, { action: 'hooks.rotateSecret', target: kind });
     return newSecret(ctx, tx, row);

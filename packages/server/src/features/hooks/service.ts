@@ -16,6 +16,7 @@ import type { NameResolver } from '../../platform/outbound/resolver.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Environment } from '../context.ts';
+import { createKeptVersions } from '../kept-versions.ts';
 import type { Recorder } from '../logs/recorder.ts';
 import { createCaller } from './call.ts';
 import type { HookFailed, HookRequest, HookResult, LiveHook } from './call.ts';
@@ -33,7 +34,7 @@ declare module '../context.ts' {
 /** What operations use of the hooks. */
 export interface Hooks {
   /** The hook of the environment; null if it has none. An environment that never had one is known without a look-up. */
-  of(env: HookedEnvironment, kind: HookKind): LiveHook | null | Promise<LiveHook | null>;
+  of(env: HookedEnvironment, kind: HookKind): Promise<LiveHook | null>;
   /** Asks the hook; throws HookFailed if it gave no answer that can be used. */
   call<T extends { verdict: HookVerdict }>(hook: LiveHook, asked: HookRequest<T>): Promise<T>;
   /** Asks once, whatever happened before, and counts nothing. */
@@ -61,12 +62,6 @@ const lookBounds = { batch: 100, waiting: 20_000, ofOne: 2_000 };
 
 export const secretContext = (hook: number): string => `hook ${hook}`;
 
-interface Kept {
-  version: number;
-  /** A promise while they are read. */
-  hooks: LiveHook[] | Promise<LiveHook[]>;
-}
-
 export function createHookService(options: {
   config: Pick<Config, 'allowPrivateTargets'>;
   db: Db;
@@ -90,7 +85,6 @@ export function createHookService(options: {
   });
   const places = new Places(bounds);
   const measure = measures(options.metrics, places);
-  const kept = new Map<number, Kept>();
   const telling = new Set<Promise<void>>();
 
   const caller = createCaller({
@@ -145,26 +139,14 @@ export function createHookService(options: {
   }
 
   /** A hook that was set again begins anew; one whose secret alone changed keeps its circuit. */
-  function withCircuits(hooks: LiveHook[], before: Kept | undefined): LiveHook[] {
-    if (!before || before.hooks instanceof Promise) return hooks;
+  const hooksOf = createKeptVersions(mostKept, async (env: HookedEnvironment, before: LiveHook[] = []) => {
+    const hooks = await live(env, await sql.findHooks(db, env.no));
     for (const hook of hooks) {
-      const same = before.hooks.find(({ no, updatedAt }) => no === hook.no && updatedAt === hook.updatedAt);
+      const same = before.find(({ no, updatedAt }) => no === hook.no && updatedAt === hook.updatedAt);
       if (same) hook.circuit = same.circuit;
     }
     return hooks;
-  }
-
-  function read(env: HookedEnvironment, before: Kept | undefined): Promise<LiveHook[]> {
-    const reading = (async () => withCircuits(await live(env, await sql.findHooks(db, env.no)), before))();
-    const entry: Kept = { version: env.hooks, hooks: reading };
-    kept.set(env.no, entry);
-    reading.then(
-      (hooks) => (entry.hooks = hooks),
-      // What could not be read is tried again by the next message.
-      () => kept.get(env.no) === entry && kept.delete(env.no),
-    );
-    return reading;
-  }
+  });
 
   // Messages of all environments together, so that those with a hook take few connections from the others.
   const { add: look } = createBatcher<Question, Looked | null>({
@@ -179,17 +161,8 @@ export function createHookService(options: {
     outbound,
     look,
     lines: new Lines(),
-    of(env, kind) {
-      if (env.hooks === 0) return null;
-      const found = kept.get(env.no);
-      if (kept.size > mostKept) kept.delete(kept.keys().next().value!);
-      kept.delete(env.no);
-      const pick = (hooks: LiveHook[]): LiveHook | null => hooks.find((hook) => hook.kind === kind) ?? null;
-      // A session may know an older version for a moment: what was read last is newer, and stays.
-      if (!found || found.version < env.hooks) return read(env, found).then(pick);
-      kept.set(env.no, found);
-      return found.hooks instanceof Promise ? found.hooks.then(pick) : pick(found.hooks);
-    },
+    of: async (env, kind) =>
+      env.hooks === 0 ? null : ((await hooksOf(env, env.hooks)).find((hook) => hook.kind === kind) ?? null),
     call: (hook, asked) => caller.call(hook, asked),
     async test(env, row, asked) {
       const [hook] = await live(env, [row]);

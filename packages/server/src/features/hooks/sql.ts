@@ -3,7 +3,7 @@ import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { anyRow, firstRow, oneRow } from '../../platform/postgres/rows.ts';
 import { signingSecrets } from '../sql/signing-secrets.ts';
 
-/** Hooks change only after `nextHooks` (features/tenancy) locked the environment. */
+/** Hooks change only after `nextVersion` (features/tenancy) locked the environment. */
 
 export interface HookRow extends Hook {
   no: number;

@@ -32,7 +32,7 @@ export async function list(ctx: Context, input: Input<'mentions.list'>): Promise
   const mine = rows.filter((r) => r.seen);
   const page = mine.slice(0, limit);
   const found = await messagesOf(ctx, page);
-  const fit = await fitting(found);
+  const fit = fitting(found);
   const end =
     fit < page.length || mine.length > limit
       ? page[fit - 1]

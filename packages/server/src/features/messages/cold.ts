@@ -55,7 +55,7 @@ export async function page(
     const [rows] = await Promise.all([read(from), allowed]);
     const more = rows.length > limit;
     const inside = rows.slice(0, limit);
-    const page = await shown(await completed(ctx, inside), limit, reader.viewMessage);
+    const page = shown(await completed(ctx, inside), limit, reader.viewMessage);
     if (page.data.length > 0 || !more || empty === mostEmpty)
       return { data: page.data, more: more || page.more };
     from = inside.at(-1)!.seq;

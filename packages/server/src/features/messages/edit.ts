@@ -148,28 +148,19 @@ type Briefly = <T>(work: () => Promise<T>) => Promise<T>;
  * is checked here and there: the message may change during the call, and then its version differs.
  * @returns null if no hook is asked, otherwise what runs instead of `edit`.
  */
-export function prepareEdit(
+export async function prepareEdit(
   ctx: Context,
   input: EditInput,
   briefly: Briefly,
-): null | Promise<(inner: Context) => Promise<Change<Message>>> {
-  if (ctx.env.hooks === 0) return null;
-  return prepared(ctx, input, briefly);
-}
-
-async function prepared(
-  ctx: Context,
-  input: EditInput,
-  briefly: Briefly,
-): Promise<(inner: Context) => Promise<Change<Message>>> {
+): Promise<((inner: Context) => Promise<Change<Message>>) | null> {
+  const hook = ctx.env.hooks === 0 ? null : await hookFor(ctx, true);
+  if (!hook) return null;
   requireChange(input);
-  const hook = await hookFor(ctx, true);
-  if (!hook) return (inner) => edit(inner, input);
   const { row, conv } = await briefly(async () => {
     const found = await findAnywhere(ctx, input.messageId);
     return { row: found, conv: await readableMessage(ctx, found) };
   });
-  if (!concerns(hook, conv)) return (inner) => edit(inner, input);
+  if (!concerns(hook, conv)) return null;
   requireEditable(ctx, row, input);
   const found = listed(ctx, await listsOf(ctx, input), input, conv);
   const wanted: EditInput = { ...input, ...(found.text === undefined ? {} : { text: found.text }) };

@@ -11,7 +11,7 @@ import { noteReading, noteSending } from '../audit/content.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
 import { lockForChange, moderates, readable } from '../conversations/access.ts';
-import { roleOf } from '../conversations/sql/members.ts';
+import { membershipOf } from '../conversations/sql/members.ts';
 import type { LockedAccess } from '../conversations/access.ts';
 import type { SeenConversation } from '../conversations/sql.ts';
 import { storeExtras } from '../extras.ts';
@@ -149,26 +149,16 @@ async function coldOriginal(ctx: Context, conversationId: string, seq: number): 
 }
 
 const stillSees = async (ctx: Context, conv: number): Promise<boolean> =>
-  !ctx.caller.user || (await roleOf(ctx.db, ctx.env.no, conv, ctx.caller.user.no)) !== null;
+  !ctx.caller.user || (await membershipOf(ctx.db, ctx.env.no, conv, ctx.caller.user.no)) !== undefined;
 
 /**
  * The answer to a sender who has left since: what was acknowledged at first, without the content or the present state
  * of the message.
  */
-const acknowledged = (row: MessageRow): Message => ({
-  id: row.id,
-  conversationId: row.cid,
-  seq: row.seq,
-  senderId: row.senderId,
-  text: null,
-  replyTo: null,
-  attachments: [],
-  metadata: {},
-  version: 1,
-  createdAt: row.createdAt,
-  editedAt: null,
-  deletedAt: null,
-});
+const acknowledged = (row: MessageRow): Message => {
+  const none = { text: null, replyTo: null, attachments: null, metadata: null, extras: null, mentions: null };
+  return reader.viewLive({ ...row, ...none, version: 1, editedAt: null });
+};
 
 export async function list(ctx: Context, input: Input<'messages.list'>): Promise<Output<'messages.list'>> {
   const limit = pageLimit(input.limit);

@@ -1,6 +1,6 @@
-import { ApiError, limits } from '@parley/protocol';
+import { limits } from '@parley/protocol';
 import type { Input, Message, Output } from '@parley/protocol';
-import { notFound } from '../../platform/api-errors.ts';
+import { limitReached, notFound } from '../../platform/api-errors.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
@@ -28,11 +28,11 @@ export const set = (ctx: Context, { messageId }: Input<'pins.set'>): Promise<Out
     const place = { env: conv.env, conv: conv.no, message: seq };
     const pin = { by: actor?.no ?? null, at: conv.lockedAt };
     if (!(await addPin(tx, place, pin, limits.pinsPerConversation)))
-      throw new ApiError('limit_reached', {
-        param: 'pins',
-        message: `A conversation has at most ${limits.pinsPerConversation} pinned messages.`,
-        details: { limit: limits.pinsPerConversation },
-      });
+      throw limitReached(
+        'pins',
+        `A conversation has at most ${limits.pinsPerConversation} pinned messages.`,
+        limits.pinsPerConversation,
+      );
     if (!hasPins(conv)) await addFlag(tx, conv.env, conv.no, flags.pins);
     await tell(ctx, tx, locked, true);
     return { messageId, pinnedAt: pin.at, pinnedBy: actor?.id ?? null };

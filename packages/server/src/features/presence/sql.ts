@@ -1,6 +1,7 @@
 import type { FeatureName, PlanName } from '@parley/protocol';
 import { guards, typingLimits } from '../../log/sql/guards.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { arraysOf } from '../../platform/postgres/rows.ts';
 import { conversationOf, deactivatedAt, memberOf, membershipsOf as members, userOf } from '../sql/lookups.ts';
 
 /** A silence of the user, in its environment; nearly no user is in the index that this asks (users_refused). */
@@ -11,14 +12,13 @@ const silenced = 'coalesce(greatest(m.silenced_until, s.silenced_until) > clock_
 /** The conversations of many users at once; `ord` is the position in the question. */
 export const membershipsOf = (
   db: Queryable,
-  envs: number[],
-  users: number[],
+  users: readonly { env: number; user: number }[],
 ): Promise<{ ord: number; cid: string; lastSeq: number; limited: boolean; silenced: boolean }[]> =>
   db.query(
     `SELECT w.ord, c.id AS cid, c.last_seq AS "lastSeq", c.flags & ${typingLimits} <> 0 AS limited, ${silenced} AS silenced
      FROM unnest($1::int[], $2::bigint[]) WITH ORDINALITY AS w(env, usr, ord) LEFT JOIN ${barred('w.env', 'w.usr')} s ON true
      CROSS JOIN ${members('w.env', 'w.usr')} m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c WHERE c.deleted_at IS NULL`,
-    [envs, users],
+    arraysOf(users, 'env', 'user'),
   );
 
 export interface Typist {
@@ -34,7 +34,7 @@ export async function mayType(db: Queryable, typists: readonly Typist[]): Promis
      CROSS JOIN LATERAL (SELECT * FROM conversations WHERE env = w.env AND id = w.cid LIMIT 1) c
      CROSS JOIN ${memberOf('w.env', 'c.no', 'w.usr')} m LEFT JOIN ${barred('w.env', 'w.usr')} s ON true
      WHERE c.flags & ${guards.blockedPair} = 0 AND (c.flags & ${guards.posting} = 0 OR m.role <> 'member') AND NOT ${silenced}`,
-    [typists.map((t) => t.env), typists.map((t) => t.cid), typists.map((t) => t.user)],
+    arraysOf(typists, 'env', 'cid', 'user'),
   );
   const may = new Set(rows.map(({ ord }) => ord));
   return typists.map((_, i) => may.has(i + 1));
@@ -61,7 +61,7 @@ export const usersByNumber = (
   db.query<Watchable>(
     `SELECT u.no, u.id AS "userId", u.last_seen_at AS "lastSeenAt" FROM unnest($1::int[], $2::bigint[]) AS w(env, usr)
      CROSS JOIN ${userOf('w.env', 'w.usr')} u WHERE u.erased_at IS NULL`,
-    [users.map((u) => u.env), users.map((u) => u.user)],
+    arraysOf(users, 'env', 'user'),
   );
 
 /** What an environment may use. */
@@ -100,10 +100,5 @@ export const revokedSessions = (
      LEFT JOIN ${userOf('w.env', 'w.usr')} u ON true
      WHERE e.status = 'suspended' OR k.revoked_at IS NOT NULL OR ${deactivatedAt('u')} IS NOT NULL
        OR u.tokens_from > to_timestamp(w.iat)`,
-    [
-      sessions.map((s) => s.env),
-      sessions.map((s) => s.user),
-      sessions.map((s) => s.keyId),
-      sessions.map((s) => s.issuedAt),
-    ],
+    arraysOf(sessions, 'env', 'user', 'keyId', 'issuedAt'),
   );

@@ -1,9 +1,10 @@
 import { ApiError, limits, voteKeys } from '@parley/protocol';
 import type { Reaction, ReactionChange, ReactionCount } from '@parley/protocol';
-import { notFound } from '../../platform/api-errors.ts';
+import { limitReached, notFound } from '../../platform/api-errors.ts';
 import { blocked } from '../../log/lanes.ts';
 import type { Blocked } from '../../log/lanes.ts';
 import { refusal } from '../../log/refusals.ts';
+import { addFlag } from '../conversations/sql.ts';
 import { flags } from '../sql/flags.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { anyRow, arraysOf, firstRow, oneValue } from '../../platform/postgres/rows.ts';
@@ -51,11 +52,11 @@ export const pollClosed = (): ApiError =>
 const refused: Partial<Record<string, () => ApiError>> = {
   not_found: () => notFound('Message'),
   limit_reached: () =>
-    new ApiError('limit_reached', {
-      param: 'emoji',
-      message: `A message has at most ${limits.emojiPerMessage} different emoji.`,
-      details: { limit: limits.emojiPerMessage },
-    }),
+    limitReached(
+      'emoji',
+      `A message has at most ${limits.emojiPerMessage} different emoji.`,
+      limits.emojiPerMessage,
+    ),
   closed: () => pollClosed(),
 };
 
@@ -103,10 +104,7 @@ export async function notePollClosed(
      ON CONFLICT (conv, message, env) DO UPDATE SET revision = r.revision + 1, waiting = r.waiting OR r.total > 0, due_at = clock_timestamp()`,
     [env, conv, message],
   );
-  await tx.query(
-    'UPDATE conversations SET flags = flags | $3 WHERE no = $2 AND env = $1 AND flags & $3 = 0',
-    [env, conv, flags.reactions],
-  );
+  await addFlag(tx, env, conv, flags.reactions);
 }
 
 /**
@@ -202,15 +200,15 @@ export async function dueReactions(
      FROM message_reactions WHERE waiting ORDER BY due_at LIMIT $1`,
     [limit],
   );
-  const due = new Map<number, DueMessages>();
-  for (const { env, conv, message, waitMs } of rows) {
-    if (waitMs > 0) continue;
-    const known = due.get(conv);
-    if (known) known.messages.push(message);
-    else due.set(conv, { env, conv, messages: [message] });
-  }
-  const next = rows.find((r) => r.waitMs > 0);
-  return { due: [...due.values()], nextMs: next ? next.waitMs : rows.length === limit ? 0 : null };
+  const due = Map.groupBy(
+    rows.filter((row) => row.waitMs <= 0),
+    (row) => row.conv,
+  );
+  const next = rows.find((row) => row.waitMs > 0);
+  return {
+    due: [...due].map(([conv, some]) => ({ env: some[0]!.env, conv, messages: some.map((r) => r.message) })),
+    nextMs: next ? next.waitMs : rows.length === limit ? 0 : null,
+  };
 }
 
 export interface DueReactions {

@@ -61,8 +61,6 @@ export interface Authenticator {
 const onlyHere =
   'This environment accepts unsigned tokens only from the machine that it runs on, and not through a proxy: sign tokens, or create a development environment.';
 
-const maxOpened = 1_000;
-
 export function createAuthenticator(options: {
   db: Queryable;
   vault: Vault;
@@ -81,17 +79,6 @@ export function createAuthenticator(options: {
     pace: readPace(),
     run: (items) => findCredentials(db, items),
   });
-
-  /** Unsealed secrets of the keys used last. */
-  const opened = new Map<string, { sealed: Buffer; secret: string }>();
-  function secretOf(keyId: string, sealed: Buffer): string {
-    const known = opened.get(keyId);
-    if (known?.sealed.equals(sealed)) return known.secret;
-    const secret = openKey(vault, keyId, sealed);
-    if (opened.size >= maxOpened) opened.clear();
-    opened.set(keyId, { sealed, secret });
-    return secret;
-  }
 
   const view = environmentViews();
   /** The environment follows from the credential; if the request names one, it must be the same. */
@@ -114,7 +101,7 @@ export function createAuthenticator(options: {
   async function server(secretKey: string, keyId: string, named: string[]): Promise<Authenticated> {
     const find = (): Promise<Found | null> => lookup({ keyId, envId: null, userId: '' });
     const found = await find();
-    if (!found?.secret || !sameString(secretOf(keyId, found.secret), secretKey))
+    if (!found?.secret || !sameString(openKey(vault, keyId, found.secret), secretKey))
       throw new ApiError('token_invalid');
     let env: Environment;
     try {
@@ -158,7 +145,7 @@ export function createAuthenticator(options: {
     }
     const question = { keyId: parsed.keyId, envId: null, userId: claimedSubject(parsed) };
     const found = await lookup(question);
-    if (!found?.secret || !signatureMatches(parsed, secretOf(parsed.keyId, found.secret)))
+    if (!found?.secret || !signatureMatches(parsed, openKey(vault, parsed.keyId, found.secret)))
       throw badSignature();
     const check = (row: Found): Environment => checkedKey(row, named);
     try {

@@ -1,14 +1,13 @@
 import { ApiError } from '@parley/protocol';
 import type { Input, Output } from '@parley/protocol';
 import { notFound } from '../../platform/api-errors.ts';
-import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { record } from '../audit/operations.ts';
 import type { Context, EnvironmentContext } from '../context.ts';
 import { happened } from '../happenings.ts';
 import { isString, listPage } from '../pages.ts';
 import { moment } from '../time.ts';
-import { sharedOf, sharesConversation } from './sharing.ts';
 import * as sql from './sql.ts';
 
 /** Erased ids are stored as a keyed hash, never in clear. */
@@ -53,7 +52,7 @@ export async function lookup(ctx: Context, input: Input<'users.lookup'>): Promis
   if (!ctx.caller.user) return { data: rows.map(sql.viewUser) };
   const me = ctx.caller.user.no;
   const others = rows.map((row) => row.no).filter((no) => no !== me);
-  const shared = await sharedOf(ctx.db, ctx.env.no, me, others);
+  const shared = await ctx.services.sharing(ctx.env.no, me, others);
   return { data: rows.filter((row) => row.no === me || shared.has(row.no)).map(sql.viewUser) };
 }
 
@@ -67,8 +66,9 @@ export const get = async (ctx: Context, input: Input<'users.get'>): Promise<Outp
 export async function visibleUser(ctx: Context, id: string): Promise<sql.UserRow> {
   const row = await sql.findUser(ctx.db, ctx.env.no, id);
   const me = ctx.caller.user;
-  if (me && row?.no !== me.no && !(row && (await sharesConversation(ctx.db, ctx.env.no, me.no, row.no))))
-    throw new ApiError('forbidden');
+  const isVisible =
+    !me || (row && (row.no === me.no || (await ctx.services.sharing(ctx.env.no, me.no, [row.no])).size > 0));
+  if (!isVisible) throw new ApiError('forbidden');
   if (!row) throw notFound('User');
   return row;
 }
@@ -105,54 +105,44 @@ const isNamePlace = (value: unknown): value is sql.NamePlace =>
   !value[0].includes('\0') &&
   isString(value[1]);
 
-export async function deactivate(ctx: Context, input: Input<'users.deactivate'>) {
-  return ctx.db.tx(async (tx) => {
-    const before = await sql.findUser(tx, ctx.env.no, input.userId);
-    const until = input.until === undefined ? null : moment('until', input.until);
-    const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, true, until);
+export const deactivate = async (ctx: Context, { userId, until }: Input<'users.deactivate'>) =>
+  setDeactivated(ctx, userId, true, until === undefined ? null : moment('until', until));
+
+export const reactivate = (ctx: Context, { userId }: Input<'users.reactivate'>) =>
+  setDeactivated(ctx, userId, false, null);
+
+const setDeactivated = (ctx: Context, userId: string, deactivated: boolean, until: string | null) =>
+  ctx.db.tx(async (tx) => {
+    const was = (await sql.findUser(tx, ctx.env.no, userId))?.deactivated_at ?? null;
+    const row = await sql.setDeactivated(tx, ctx.env.no, userId, deactivated, until);
     if (!row) throw notFound('User');
-    if (!before?.deactivated_at)
+    if (deactivated === (was === null))
       await record(ctx, tx, {
-        action: 'users.deactivate',
+        action: deactivated ? 'users.deactivate' : 'users.reactivate',
         user: row.no,
-        before: { deactivatedAt: null },
+        before: { deactivatedAt: was },
         after: { deactivatedAt: row.deactivated_at },
       });
-    await happened(ctx, tx, 'userCutOff', { env: ctx.env.no, user: row.no });
-    tx.afterCommit(() => ctx.services.signals.userOut(ctx.env.no, row.no, 4003));
+    if (deactivated) await cutOff(ctx, tx, row.no, 4003);
     return sql.viewUser(row);
   });
-}
 
-export async function reactivate(ctx: Context, input: Input<'users.reactivate'>) {
-  return ctx.db.tx(async (tx) => {
-    const before = await sql.findUser(tx, ctx.env.no, input.userId);
-    const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, false);
-    if (!row) throw notFound('User');
-    if (before?.deactivated_at)
-      await record(ctx, tx, {
-        action: 'users.reactivate',
-        user: row.no,
-        before: { deactivatedAt: before.deactivated_at },
-        after: { deactivatedAt: null },
-      });
-    return sql.viewUser(row);
-  });
-}
-
-export async function revokeTokens(ctx: Context, input: Input<'users.revokeTokens'>) {
-  return ctx.db.tx(async (tx) => {
-    const row = await sql.revokeTokens(tx, ctx.env.no, input.userId);
+export const revokeTokens = (ctx: Context, { userId }: Input<'users.revokeTokens'>) =>
+  ctx.db.tx(async (tx) => {
+    const row = await sql.revokeTokens(tx, ctx.env.no, userId);
     if (!row) throw notFound('User');
     await record(ctx, tx, {
       action: 'users.revokeTokens',
       user: row.no,
       after: { tokensFrom: row.tokens_from },
     });
-    await happened(ctx, tx, 'userCutOff', { env: ctx.env.no, user: row.no });
-    tx.afterCommit(() => ctx.services.signals.userOut(ctx.env.no, row.no, 4001));
+    await cutOff(ctx, tx, row.no, 4001);
     return sql.viewUser(row);
   });
+
+async function cutOff(ctx: Context, tx: Tx, user: number, code: 4001 | 4003): Promise<void> {
+  await happened(ctx, tx, 'userCutOff', { env: ctx.env.no, user });
+  tx.afterCommit(() => ctx.services.signals.userOut(ctx.env.no, user, code));
 }
 
 /** Returns the numbers of the named users. Unknown ones are created for a server; a client gets `404 not_found`. */

@@ -5,6 +5,12 @@ import type { Question } from './sql/sharing.ts';
 
 /** Which users share a live conversation (presence#watch-visibility, users#visibility). sql/sharing.ts says how. */
 
+declare module '../context.ts' {
+  interface Services {
+    sharing: Sharing;
+  }
+}
+
 /** Returns those of the others that share a live conversation with the user. */
 export type Sharing = (env: number, user: number, others: readonly number[]) => Promise<Set<number>>;
 
@@ -56,34 +62,4 @@ export function createSharing(db: Queryable): Sharing {
     return known;
   };
   return async (env, user, others) => (others.length === 0 ? new Set() : ask({ env, user, others }));
-}
-
-/** Answers one question alone, about at most 200 others. */
-export async function sharedOf(
-  db: Queryable,
-  env: number,
-  user: number,
-  others: readonly number[],
-): Promise<Set<number>> {
-  if (others.length === 0) return new Set();
-  const shares = await askNewest(
-    db,
-    others.map((other) => ({ env, user, other })),
-  );
-  const shared = new Set(others.filter((_, i) => shares[i] === true));
-  const unknown = others.filter((_, i) => shares[i] === null);
-  for (let i = 0; i < unknown.length; i += comparedAtOnce)
-    for (const other of await compareAll(db, { env, user, others: unknown.slice(i, i + comparedAtOnce) }))
-      shared.add(other);
-  return shared;
-}
-
-/** Answers one question alone. */
-export async function sharesConversation(
-  db: Queryable,
-  env: number,
-  user: number,
-  other: number,
-): Promise<boolean> {
-  return (await sharedOf(db, env, user, [other])).has(other);
 }

@@ -147,27 +147,29 @@ export async function createMissingUsers(
   );
 }
 
-export async function setDeactivated(
+const deactivatedBefore = deactivatedAt();
+export const setDeactivated = (
   db: Queryable,
   env: number,
   id: string,
   deactivated: boolean,
-  until: string | null = null,
-): Promise<UserRow | undefined> {
-  const before = deactivatedAt();
-  const [row] = await db.query<UserRow>(
+  until: string | null,
+): Promise<UserRow | undefined> =>
+  firstRow(
+    db,
     `UPDATE users SET
-       deactivated_at = CASE WHEN $3 THEN coalesce(${before}, now()) END, deactivated_until = $4,
-       tokens_from = CASE WHEN $3 AND ${before} IS NULL THEN token_cutoff(env, tokens_from) ELSE tokens_from END
+       deactivated_at = CASE WHEN $3 THEN coalesce(${deactivatedBefore}, now()) END, deactivated_until = $4,
+       tokens_from = CASE WHEN $3 AND ${deactivatedBefore} IS NULL THEN token_cutoff(env, tokens_from) ELSE tokens_from END
      WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING ${columns}`,
     [env, id, deactivated, until],
   );
-  return row;
-}
 
-/** Until the transaction ends, nothing else changes what belongs to the user. */
-export async function lockUser(tx: Tx, env: number, user: number): Promise<void> {
-  await tx.query('SELECT 1 FROM users WHERE no = $2 AND env = $1 FOR NO KEY UPDATE', [env, user]);
+/** Until the transaction ends, nothing else changes what belongs to the users. */
+export async function lockUsers(tx: Queryable, env: number, users: readonly number[]): Promise<void> {
+  await tx.query('SELECT 1 FROM users WHERE env = $1 AND no = ANY($2) ORDER BY no FOR NO KEY UPDATE', [
+    env,
+    users,
+  ]);
 }
 
 /**

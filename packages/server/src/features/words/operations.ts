@@ -1,18 +1,15 @@
-import { ApiError, limits } from '@parley/protocol';
+import { limits } from '@parley/protocol';
 import type { Input, Output, WordList } from '@parley/protocol';
-import { invalid, notFound } from '../../platform/api-errors.ts';
+import { invalid, limitReached, notFound } from '../../platform/api-errors.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { isString, listPage } from '../pages.ts';
-import { nextWords } from '../tenancy/sql/environments.ts';
+import { nextVersion } from '../tenancy/sql/environments.ts';
 import { entryProblem } from './automaton.ts';
 import * as sql from './sql.ts';
 
 /** Word lists (words.md). */
-
-const full = (param: string, message: string, limit: number): ApiError =>
-  new ApiError('limit_reached', { param, message, details: { limit } });
 
 export async function set(ctx: Context, input: Input<'wordLists.set'>): Promise<WordList> {
   for (const entry of input.entries) {
@@ -21,12 +18,16 @@ export async function set(ctx: Context, input: Input<'wordLists.set'>): Promise<
   }
   return ctx.db.tx(async (tx) => {
     const env = ctx.env.no;
-    await nextWords(tx, env);
+    await nextVersion(tx, env, 'words');
     const others = await sql.otherLists(tx, env, input.name);
     if (others.lists >= limits.wordLists)
-      throw full('name', `An environment has at most ${limits.wordLists} word lists.`, limits.wordLists);
+      throw limitReached(
+        'name',
+        `An environment has at most ${limits.wordLists} word lists.`,
+        limits.wordLists,
+      );
     if (others.entries + input.entries.length > limits.words)
-      throw full(
+      throw limitReached(
         'entries',
         `The lists of an environment have at most ${limits.words} entries.`,
         limits.words,
@@ -40,7 +41,7 @@ export async function set(ctx: Context, input: Input<'wordLists.set'>): Promise<
 
 export async function remove(ctx: Context, { name }: Input<'wordLists.delete'>): Promise<void> {
   await ctx.db.tx(async (tx) => {
-    await nextWords(tx, ctx.env.no);
+    await nextVersion(tx, ctx.env.no, 'words');
     const before = await sql.findList(tx, ctx.env.no, name);
     if (await sql.deleteList(tx, ctx.env.no, name)) await note(ctx, tx, 'wordLists.delete', name, before);
   });

@@ -2,7 +2,7 @@ import type { WordList, WordListSummary } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { anyRow, oneRow } from '../../platform/postgres/rows.ts';
 
-/** Lists change only after `nextWords` (features/tenancy) locked the environment. */
+/** Lists change only after `nextVersion` (features/tenancy) locked the environment. */
 
 interface Row extends Omit<WordList, 'entries'> {
   entries: string;

@@ -1,8 +1,7 @@
 import type { Analytics } from '../../features/analytics/service.ts';
-import type { Environment } from '../../features/context.ts';
+import type { Environment, Sockets } from '../../features/context.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
-import type { Presence } from '../../realtime/presence.ts';
 import type { Session } from './session.ts';
 
 const hourMs = 3_600_000;
@@ -13,7 +12,7 @@ const portion = 500;
 export interface ActivityCountOptions {
   sessions: ReadonlyMap<string, Session>;
   analytics: Analytics;
-  presence: Pick<Presence, 'connections'>;
+  sockets: Pick<Sockets, 'connections'>;
   clock: Clock;
   logger: Logger;
 }
@@ -55,14 +54,14 @@ export class ActivityCount {
   }
 
   async #count(users: boolean): Promise<void> {
-    const { sessions, analytics, presence } = this.#options;
+    const { sessions, analytics, sockets } = this.#options;
     const online = new Map<number, Environment>();
     const envs = new Set<number>();
     for (const { user, env } of sessions.values()) {
       if (users) online.set(user!.no, env!);
       envs.add(env!.no);
     }
-    for (const env of envs) analytics.tally.connections(env, await presence.connections(env));
+    for (const env of envs) analytics.tally.connections(env, await sockets.connections(env));
     const all = [...online];
     for (let i = 0; i < all.length; i += portion)
       // A user for whom the plan has no room stays connected, uncounted, until it does something.

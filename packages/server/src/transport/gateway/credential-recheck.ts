@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Environment } from '../../features/context.ts';
 import { revokedSessions, termsOf } from '../../features/presence/sql.ts';
 import type { Db } from '../../platform/postgres/db.ts';
@@ -29,14 +30,11 @@ export class CredentialRecheck {
     const everyUser = this.#everyUser;
     this.#everyUser = false;
     try {
-      const groups = new Map<string, Session[]>();
-      for (const session of this.#sessions.values()) {
-        const { env, no } = session.user!;
-        const key = `${env} ${session.keyId} ${everyUser ? `${no} ${session.tokenIssuedAt}` : ''}`;
-        const group = groups.get(key);
-        if (group) group.push(session);
-        else groups.set(key, [session]);
-      }
+      const groups = Map.groupBy(
+        this.#sessions.values(),
+        ({ user, keyId, tokenIssuedAt }) =>
+          `${user!.env} ${keyId} ${everyUser ? `${user!.no} ${tokenIssuedAt}` : ''}`,
+      );
       const all = [...groups.values()];
       const rows = await revokedSessions(
         this.#db,
@@ -69,22 +67,17 @@ export class CredentialRecheck {
       const { env } = session;
       const now = env && terms.get(env.no);
       if (!now) continue;
-      const { plan, disabledFeatures, words, hooks } = now;
-      if (
-        words === env.words &&
-        hooks === env.hooks &&
-        plan === env.plan &&
-        String(disabledFeatures) === String(env.settings.disabledFeatures)
-      )
+      const { plan, words, hooks, settings } = env;
+      if (isDeepStrictEqual(now, { plan, words, hooks, disabledFeatures: settings.disabledFeatures }))
         continue;
-      let renewed = changed.get(env.no);
-      if (!renewed)
-        changed.set(
-          env.no,
-          (renewed = { ...env, plan, words, hooks, settings: { ...env.settings, disabledFeatures } }),
-        );
+      const { disabledFeatures, ...others } = now;
+      const renewed = changed.get(env.no) ?? {
+        ...env,
+        ...others,
+        settings: { ...settings, disabledFeatures },
+      };
+      changed.set(env.no, renewed);
       session.env = renewed;
-      session.context = undefined;
     }
   }
 }

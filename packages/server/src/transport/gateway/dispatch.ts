@@ -35,16 +35,15 @@ export function createDispatch(options: DispatchOptions) {
   function message(session: Session, data: Buffer, isBinary: boolean): void {
     if (!session.isOpen || !counts(session, data.length)) return;
     let value: unknown;
-    const text = isBinary ? '' : data.toString();
     try {
-      value = JSON.parse(text);
+      value = JSON.parse(isBinary ? '' : data.toString());
     } catch {
       return malformed(session);
     }
     session.invalidInARow = 0;
     let frame: Frame;
     try {
-      frame = parseFrame(value, text.includes('\\u'));
+      frame = parseFrame(value);
     } catch (error) {
       if (session.state !== 'live') return early(session);
       return failed(session, requestIdOf(value), error, undefined, session.lastFrameTick);

@@ -13,7 +13,6 @@ import type { CallFrame } from '../../features/calls/signal.ts';
 import type { Context } from '../../features/context.ts';
 import { requireFeature } from '../../features/enabled.ts';
 import { frameLimits, take } from '../limits.ts';
-import type { Taken } from '../limits.ts';
 import type { Delivery } from '../../realtime/delivery.ts';
 import type { Frame } from './frames.ts';
 import { bindOperationFrames } from './operation-frames.ts';
@@ -23,10 +22,7 @@ import type { Typing } from '../../realtime/typing.ts';
 
 /** What each client frame does. Frames that run an operation are bound from the table; those of the socket alone are here. */
 
-interface FrameHandlerOptions extends Pick<
-  GatewayOptions,
-  'db' | 'services' | 'handlers' | 'authenticator' | 'limiter' | 'turns' | 'hub' | 'presence'
-> {
+interface FrameHandlerOptions extends GatewayOptions {
   typing: Typing;
   delivery: Delivery;
 }
@@ -44,20 +40,18 @@ export function createFrameHandlers(
 ): (session: Session, frame: Frame) => Promise<unknown> | void {
   const { db, services, handlers, authenticator, limiter, hub, presence, typing, delivery } = options;
 
-  const contextOf = (session: Session): Context =>
-    (session.context ??= {
-      caller: clientCaller(session.env!, session.user!),
-      env: session.env!,
-      db,
-      services,
-      requestId: session.id,
-    });
+  const contextOf = (session: Session): Context => ({
+    caller: clientCaller(session.env!, session.user!),
+    env: session.env!,
+    db,
+    services,
+    requestId: session.id,
+  });
 
-  /** Returns no promise if the limiter answers at once. */
-  function count(session: Session, rate: RateClass): Promise<void> | void {
+  async function count(session: Session, rate: RateClass): Promise<void> {
     const { env, no } = session.user!;
-    const checks = (session.checks ??= {});
-    return allowed(take(limiter, (checks[rate] ??= frameLimits(env, no, rate))));
+    const { refused } = await take(limiter, frameLimits(env, no, rate));
+    if (refused) throw refused;
   }
 
   /** The reaction or vote that a socket set last: they are made in the order of their frames, so that the last one decides. */
@@ -151,9 +145,4 @@ export function createFrameHandlers(
     ...bindOperationFrames({ handlers, contextOf, count, turns: options.turns }),
   ]);
   return (session, frame) => frames.get(frame.t)!(session, frame.d);
-}
-
-function allowed(taken: Taken | Promise<Taken>): Promise<void> | void {
-  if (taken instanceof Promise) return taken.then(allowed);
-  if (taken.refused) throw taken.refused;
 }

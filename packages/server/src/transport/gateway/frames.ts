@@ -13,11 +13,8 @@ export interface Frame {
   d: Record<string, unknown>;
 }
 
-/**
- * Returns a well-formed frame or throws the error. Unknown fields are `invalid_frame` here (socket#invalid-frame).
- * @param escapes whether the JSON text has `\u` escapes: only these can produce text that cannot be stored.
- */
-export function parseFrame(value: unknown, escapes = true): Frame {
+/** Returns a well-formed frame or throws the error. Unknown fields are `invalid_frame` here (socket#invalid-frame). */
+export function parseFrame(value: unknown): Frame {
   const frame = value as { t?: unknown; id?: unknown; d?: unknown } | null;
   if (typeof frame !== 'object' || frame === null || typeof frame.t !== 'string')
     throw new ApiError('invalid_frame', { message: 'A frame is a JSON object with t, id and d.' });
@@ -29,7 +26,7 @@ export function parseFrame(value: unknown, escapes = true): Frame {
     if (problem.code === 'text_too_long' || problem.code === 'metadata_too_large') throw problem;
     throw new ApiError('invalid_frame', { message: problem.message });
   }
-  const unstorable = escapes ? unstorableText(frame.d) : null;
+  const unstorable = unstorableText(frame.d);
   if (unstorable !== null)
     throw new ApiError('invalid_frame', {
       message: `${unstorable}: text must be valid Unicode without NUL characters.`,

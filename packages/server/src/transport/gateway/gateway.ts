@@ -4,7 +4,6 @@ import { channels } from '../../features/node-bus.ts';
 import { mayType } from '../../features/presence/sql.ts';
 import { Delivery } from '../../realtime/delivery.ts';
 import { PeerNodes } from '../../realtime/peer-nodes.ts';
-import type { ReceiptRelay } from '../../realtime/receipts.ts';
 import { Typing } from '../../realtime/typing.ts';
 import { pushFrame } from '../../realtime/wire.ts';
 import { ActivityCount } from './activity-count.ts';
@@ -36,7 +35,6 @@ export class Gateway {
   readonly #sessions: Sessions;
   readonly #opening: Opening;
   readonly #keepAlive: KeepAlive;
-  readonly #receipts: ReceiptRelay;
   readonly #delivery: Delivery;
   readonly #recheck: CredentialRecheck;
   readonly #log: SocketLog;
@@ -49,25 +47,24 @@ export class Gateway {
 
   constructor(options: GatewayOptions) {
     this.#options = options;
-    const { services, hub, bus, presence, logger, random } = options;
+    const { services, hub, bus, logger, random } = options;
     const { clock } = services;
     const { tally } = services.analytics;
     const now = () => clock.monotonic();
     this.#sessions = options.sessions;
     this.#log = createSocketLog({ ...options, clock });
-    this.#receipts = options.receipts;
     options.writer.onFlushed = () => tally.flushedFanouts(now());
     hub.onFanout = (env) => tally.fanout(env, now());
     this.#delivery = new Delivery({
       db: options.db,
-      receipt: (mark) => this.#receipts.add(mark),
+      receipt: (mark) => options.receipts.add(mark),
       now,
       logger,
     });
     this.#recheck = new CredentialRecheck(options.db, this.#sessions.loggedIn);
     this.#activity = new ActivityCount({
       sessions: this.#sessions.loggedIn,
-      presence,
+      sockets: options.sockets,
       clock,
       logger,
       analytics: services.analytics,
@@ -115,7 +112,7 @@ export class Gateway {
     // Also runs on a node without sockets (CHAT_ROLES=api): reads over REST make receipts for the sockets of other
     // nodes.
     this.#every(tickMs, () => {
-      this.#receipts.tick();
+      options.receipts.tick();
       this.#delivery.tick();
     });
     this.#every(secondMs, () => this.#peers.tick());
@@ -166,7 +163,7 @@ export class Gateway {
     );
     for (const session of this.#sessions.all) this.#closed(session, true);
     for (const stop of this.#stopTimers) stop();
-    this.#receipts.flush();
+    this.#options.receipts.flush();
     await this.#activity.idle();
     await this.#delivery.flush();
     await Promise.all(this.#leaving);
@@ -178,7 +175,7 @@ export class Gateway {
     session.state = 'closed';
     const { presence, hub, sockets, logger, services } = this.#options;
     presence.watching.end(session);
-    hub.detach(session);
+    hub.registry.detach(session);
     if (session.registered) {
       this.#log.closed(session);
       session.user!.trace?.closed(session);

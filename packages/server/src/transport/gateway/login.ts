@@ -9,19 +9,7 @@ import type { SocketLog } from './socket-log.ts';
 import type { Session } from './session.ts';
 import { pushFrame } from '../../realtime/wire.ts';
 
-export interface LoginOptions extends Pick<
-  GatewayOptions,
-  | 'services'
-  | 'authenticator'
-  | 'limiter'
-  | 'bus'
-  | 'hub'
-  | 'presence'
-  | 'node'
-  | 'sessions'
-  | 'logger'
-  | 'storeEpoch'
-> {
+export interface LoginOptions extends GatewayOptions {
   keepAlive: KeepAlive;
   log: SocketLog;
   /** Called with each session that becomes live. */
@@ -56,7 +44,7 @@ export function createLogin(options: LoginOptions): (session: Session, token: st
     session.tokenIssuedAt = issuedAt!;
     session.tokenExpiresAt = expiresAt!;
     if (!session.isOpen) return;
-    await hub.attach(session, env.no, user.no, user.id);
+    await hub.registry.attach(session, env.no, user.no, user.id);
     session.hold();
     // From here on a revocation reaches the session; one that came before is found by checking again.
     const { lastSeenAt, personalRev } = await recheck();

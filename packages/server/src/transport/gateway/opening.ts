@@ -5,7 +5,6 @@ import type { ServerOptions, WebSocket } from 'ws';
 import { ApiError, limits, realtime } from '@parley/protocol';
 import { networkOf } from '../../platform/address.ts';
 import type { Clock, Ids } from '../../platform/clock.ts';
-import { ofAddress, rateHeaders, take } from '../limits.ts';
 import { rawFailure } from '../rest/raw-answer.ts';
 import type { GatewayOptions } from './options.ts';
 import { Session } from './session.ts';
@@ -159,11 +158,7 @@ export class Opening {
       this.#options.timers.after(closeMs, () => socket.destroy()),
     );
     socket.once('finish', () => socket.destroy());
-    const { limiter, ids } = this.#options;
-    const rate = await Promise.resolve(take(limiter, [ofAddress(address)]))
-      .then(({ verdict }) => rateHeaders(verdict))
-      .catch(() => ({}));
-    socket.end(rawFailure(error, ids.make('request'), { ...rate, ...headers }));
+    socket.end(await rawFailure(this.#options, error, address, headers));
   }
 }
 

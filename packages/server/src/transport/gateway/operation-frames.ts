@@ -58,7 +58,7 @@ export interface OperationFrameOptions {
   handlers: TypedHandlers;
   contextOf: (session: Session) => Context;
   /** Counts one call; throws if the limit is reached. */
-  count: (session: Session, rate: RateClass) => Promise<void> | void;
+  count: (session: Session, rate: RateClass) => Promise<void>;
   turns: OperationTurns;
 }
 
@@ -72,15 +72,13 @@ export function bindOperationFrames(options: OperationFrameOptions): Map<string,
     const prepare = preparations[name] as Preparation<Context, Fields> | undefined;
     const ack = (acks as unknown as Record<string, Ack | undefined>)[type];
     bound.set(type, async (session, d) => {
-      const counting = options.count(session, rate);
-      if (counting) await counting;
+      await options.count(session, rate);
       if (feature) requireFeature(session.env!, feature);
       const input = renamed(d, rename);
       const { turn, briefly } = options.turns.of(session.user!.env, name, input);
       const ctx = options.contextOf(session);
-      const prepared = prepare?.(ctx, input, briefly);
-      const run = prepared ? await prepared : (inner: Context) => execute(inner, input);
-      const answer = await turn(() => run(ctx));
+      const prepared = await prepare?.(ctx, input, briefly);
+      const answer = await turn(() => (prepared ? prepared(ctx) : execute(ctx, input)));
       if (ack) return ack(answer, d);
       return answer instanceof Reply ? answer.body : answer;
     });

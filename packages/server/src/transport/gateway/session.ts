@@ -1,10 +1,8 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import type { RateClass } from '@parley/protocol';
 import type { OpenCall } from '../../features/calls/signal.ts';
-import type { Context, Environment } from '../../features/context.ts';
+import type { Environment } from '../../features/context.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { Check } from '../../platform/rate-limit/port.ts';
 import type { LiveSession, LocalUser, SessionState } from '../../realtime/local-user.ts';
 import type { Writer } from './writer.ts';
 
@@ -71,9 +69,6 @@ export class Session implements LiveSession {
   refused = 0;
   refusedSinceTick = 0;
   watching: Set<number> | undefined;
-  /** The context of its operations, and the limits they count against; made when first needed. */
-  context: Context | undefined;
-  checks: { [rate in RateClass]?: readonly Check[] } | undefined;
   /** The calls whose media it opened. */
   calls: Map<string, OpenCall> | undefined;
   delivered: Map<string, number> | undefined;

@@ -17,7 +17,7 @@ export function createSignals(options: {
 }): Signals {
   const { hub, presence, bus, node, sessions, receipts } = options;
   const closeUser = (user: number, code: number): void => {
-    for (const session of [...(hub.users.get(user)?.sessions ?? [])]) session.close(code);
+    for (const session of [...(hub.registry.users.get(user)?.sessions ?? [])]) session.close(code);
   };
   const closeSession = (session: string): void => sessions.loggedIn.get(session)?.close(4001);
   const block = ({ user, other, cid, blocked }: NodeMessages['block']): void => {
@@ -26,7 +26,7 @@ export function createSignals(options: {
     presence.watching.drop(other, user);
   };
   const silence = (no: number): void => {
-    const user = hub.users.get(no);
+    const user = hub.registry.users.get(no);
     if (user) user.silenced = true;
   };
   bus.on('block', block);

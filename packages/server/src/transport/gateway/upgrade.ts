@@ -1,9 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError, realtime } from '@parley/protocol';
 
-/** One array shared by all sockets, because most URLs name no environment. */
-const nothingNamed: string[] = [];
-
 /** socket#open: the socket is at /v1 and speaks chat.v1. Returns the environments and the client that the URL names, or why it is refused. */
 export function checkUpgrade(request: IncomingMessage): { named: string[]; sdk: string | null } | ApiError {
   if (isMalformed(request)) return malformed();
@@ -15,23 +12,11 @@ export function checkUpgrade(request: IncomingMessage): { named: string[]; sdk: 
   const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((p) => p.trim());
   if (!offered.includes(realtime.subprotocol))
     return new ApiError('invalid_request', { message: `Offer the subprotocol ${realtime.subprotocol}.` });
-  const named = url.searchParams.getAll('env');
-  return { named: named.length === 0 ? nothingNamed : named, sdk: sdkOf(url.searchParams.get('sdk')) };
+  const sdk = url.searchParams.get('sdk');
+  return { named: url.searchParams.getAll('env'), sdk: sdk && sdkPattern.test(sdk) ? sdk : null };
 }
 
-/** Names of clients, each stored once, because many sockets have the same. */
-const sdks = new Map<string, string>();
-const maxSdks = 1_000;
 const sdkPattern = /^[\x20-\x7e]{1,64}$/;
-
-function sdkOf(given: string | null): string | null {
-  if (given === null || !sdkPattern.test(given)) return null;
-  const known = sdks.get(given);
-  if (known !== undefined) return known;
-  if (sdks.size >= maxSdks) sdks.clear();
-  sdks.set(given, given);
-  return given;
-}
 
 /** RFC 9112: a request names one host, and HTTP/0.9 has no place here. A proxy in front may have read another request. */
 export function isMalformed({ httpVersionMajor, rawHeaders }: IncomingMessage): boolean {

@@ -62,7 +62,7 @@ export class Idempotency {
     const place = `${ctx.env?.no ?? nameOf(ctx.caller)} ${request.key} ${request.route}`;
     for (let before = this.#running.get(place); before; before = this.#running.get(place))
       await before.catch(() => undefined);
-    const slot = new Slot(ctx, request, answerQuota(this.#limiter, ctx));
+    const slot = slotOf(ctx, this.#limiter, request);
     const mine = manner.repeatable ? outside(ctx, slot, execute, manner) : within(ctx, slot, execute, manner);
     this.#running.set(place, mine);
     try {
@@ -135,21 +135,17 @@ const subjectBytes = 50;
  */
 function answerQuota(limiter: RateLimiter, ctx: HttpContext) {
   const checks = answerLimits(ctx.caller, ctx.services.plans, ctx.env);
-  const ask = async (): Promise<void> => {
-    for (const check of checks) {
-      const { refused } = await take(limiter, [check]);
-      if (refused)
-        throw new ApiError('rate_limited', {
-          message: 'Too many answers are kept for Idempotency-Keys. Retry later.',
-          retryAfterMs: refused.retryAfterMs!,
-        });
-    }
-  };
-  // The limiter is asked while the key is being claimed.
-  const asked = ask();
-  asked.catch(() => undefined);
   return {
-    check: () => asked,
+    check: async (): Promise<void> => {
+      for (const check of checks) {
+        const { refused } = await take(limiter, [check]);
+        if (refused)
+          throw new ApiError('rate_limited', {
+            message: 'Too many answers are kept for Idempotency-Keys. Retry later.',
+            retryAfterMs: refused.retryAfterMs!,
+          });
+      }
+    },
     /** Called after the commit: counts what was stored beyond the first KB, which was counted when asking. */
     used: (bytes: number): void => {
       for (const { key, limit } of checks) void limiter.owe(key, limit, (bytes + rowBytes) / 1_024 - 1);
@@ -157,58 +153,41 @@ function answerQuota(limiter: RateLimiter, ctx: HttpContext) {
   };
 }
 
+type Slot = ReturnType<typeof slotOf>;
+
 /** The place where the answer to one key and route is stored. */
-class Slot {
-  readonly key: string;
-  readonly quota: ReturnType<typeof answerQuota>;
-  readonly #ctx: HttpContext;
-  readonly #body: unknown;
-  readonly #route: Buffer;
-  readonly #fingerprint: Buffer;
+function slotOf(ctx: HttpContext, limiter: RateLimiter, { key, route, body: asked }: Request) {
+  const { vault } = ctx.services;
+  const quota = answerQuota(limiter, ctx);
+  const env = ctx.env?.no ?? noEnvironment;
+  const context = `idempotency ${env} ${key}`;
+  const caller = nameOf(ctx.caller);
+  // A keyed hash, because a path names a user, and a plain hash of it would outlive an erasure. Outside of an
+  // environment, a key belongs to its caller.
+  const place = vault.mac(`route ${ctx.env ? route : `${caller} ${route}`}`);
+  const fingerprint = vault.mac(`request ${caller}\n${JSON.stringify(asked ?? null)}`);
+  return {
+    key,
+    quota,
+    claim: (db: Queryable): Promise<boolean> => sql.claim(db, env, key, place, fingerprint),
 
-  constructor(ctx: HttpContext, { key, route, body }: Request, quota: Slot['quota']) {
-    const caller = nameOf(ctx.caller);
-    // A keyed hash, because a path names a user, and a plain hash of it would outlive an erasure.
-    const { vault } = ctx.services;
-    this.key = key;
-    this.quota = quota;
-    this.#ctx = ctx;
-    this.#body = body;
-    // Outside of an environment, a key belongs to its caller.
-    this.#route = vault.mac(`route ${ctx.env ? route : `${caller} ${route}`}`);
-    this.#fingerprint = vault.mac(`request ${caller}\n${JSON.stringify(body ?? null)}`);
-  }
+    /** Returns null if no answer is stored yet. */
+    async replay(db: Queryable): Promise<Outcome | null> {
+      const found = await sql.stored(db, env, key, place);
+      if (!found) return null;
+      if (!found.fingerprint.equals(fingerprint)) throw new ApiError('idempotency_mismatch');
+      const body: unknown = found.body && JSON.parse(vault.open(found.body, context).toString());
+      return { status: found.status!, body, replayed: true };
+    },
 
-  get #env(): number {
-    return this.#ctx.env?.no ?? noEnvironment;
-  }
-
-  get #context(): string {
-    return `idempotency ${this.#env} ${this.key}`;
-  }
-
-  claim(db: Queryable): Promise<boolean> {
-    return sql.claim(db, this.#env, this.key, this.#route, this.#fingerprint);
-  }
-
-  /** Returns null if no answer is stored yet. */
-  async replay(db: Queryable): Promise<Outcome | null> {
-    const found = await sql.stored(db, this.#env, this.key, this.#route);
-    if (!found) return null;
-    if (!found.fingerprint.equals(this.#fingerprint)) throw new ApiError('idempotency_mismatch');
-    const body: unknown =
-      found.body && JSON.parse(this.#ctx.services.vault.open(found.body, this.#context).toString());
-    return { status: found.status!, body, replayed: true };
-  }
-
-  async store(tx: Tx, { status, body }: Answer): Promise<void> {
-    const { caller, services } = this.#ctx;
-    const sealed = body === null ? null : services.vault.seal(JSON.stringify(body), this.#context);
-    const about = subjects([this.#body, body, caller.user]);
-    await sql.store(tx, this.#env, this.key, this.#route, { status, body: sealed, subjects: about });
-    const bytes = about.reduce((sum, id) => sum + subjectBytes + id.length, sealed?.length ?? 0);
-    tx.afterCommit(() => this.quota.used(bytes));
-  }
+    async store(tx: Tx, { status, body }: Answer): Promise<void> {
+      const sealed = body === null ? null : vault.seal(JSON.stringify(body), context);
+      const about = subjects([asked, body, ctx.caller.user]);
+      await sql.store(tx, env, key, place, { status, body: sealed, subjects: about });
+      const bytes = about.reduce((sum, id) => sum + subjectBytes + id.length, sealed?.length ?? 0);
+      tx.afterCommit(() => quota.used(bytes));
+    },
+  };
 }
 
 function nameOf({ kind, user, person }: Caller): string {

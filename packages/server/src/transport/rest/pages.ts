@@ -5,8 +5,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Page, RestOptions } from './options.ts';
 
 /**
- * Public pages. Each is rendered and compressed once, and rendered again after 10 s at the earliest, so that a
- * request costs no more than sending bytes. A browser that already has the page gets 304.
+ * Public pages. Each is rendered and compressed again after 10 s at the earliest, so that a request costs no more than
+ * sending bytes. A browser that already has the page gets 304.
  */
 
 const renewMs = 10_000;
@@ -22,7 +22,8 @@ interface Rendered {
 const toBrotli = promisify(brotliCompress);
 const toGzip = promisify(gzip);
 
-async function render(body: Buffer): Promise<Rendered> {
+async function render(read: Page['body']): Promise<Rendered> {
+  const body = Buffer.from(await read());
   const [br, gz] = await Promise.all([
     toBrotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
     toGzip(body, { level: 9 }),
@@ -31,26 +32,22 @@ async function render(body: Buffer): Promise<Rendered> {
   return { etag, body, br, gzip: gz };
 }
 
-/** The page as it was at most `renewMs` ago; requests that arrive while it is rendered share the result. */
-function kept(read: Page['body'], now: () => number): () => Promise<Rendered> {
-  let known: Rendered | undefined;
-  let looking: Promise<Rendered> | undefined;
-  let lookedAt = -Infinity;
-  const look = async (): Promise<Rendered> => {
-    const body = Buffer.from(await read());
-    if (!known?.body.equals(body)) known = await render(body);
-    lookedAt = now();
-    return known;
-  };
+/** Callers who ask at the same time, or soon after, share one answer. One that failed is asked for again. */
+export function remembered<T>(ask: () => Promise<T>, ms: number, now: () => number): () => Promise<T> {
+  let asked: { at: number; answer: Promise<T> } | undefined;
   return () => {
-    if (known && now() - lookedAt < renewMs) return Promise.resolve(known);
-    return (looking ??= look().finally(() => (looking = undefined)));
+    if (asked && now() - asked.at < ms) return asked.answer;
+    const answer = ask();
+    answer.catch(() => (asked = undefined));
+    asked = { at: now(), answer };
+    return answer;
   };
 }
 
 export function createPage(page: Page, now: () => number, isLocal: RestOptions['isLocal']) {
-  const here = kept(page.body, now);
-  const elsewhere = page.elsewhere && kept(page.elsewhere, now);
+  const keep = (read: Page['body']) => remembered(() => render(read), renewMs, now);
+  const here = keep(page.body);
+  const elsewhere = page.elsewhere && keep(page.elsewhere);
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const current = elsewhere && !isLocal(request.raw) ? elsewhere : here;
     const { etag, ...forms } = await current();

@@ -66,9 +66,9 @@ export function createRoute(
     const { turn, briefly } = options.turns.of(env?.no ?? who, name, input);
     let prepared = (inner: HttpContext): Promise<unknown> => run(inner, input);
     const preparing = async (): Promise<void> => {
-      const waiting = prepare?.(ctx, input, briefly);
       // A refusal is thrown inside, where answers are stored.
-      if (waiting) prepared = await waiting.catch((error: unknown) => () => Promise.reject(error as Error));
+      const waiting = prepare!(ctx, input, briefly).catch((error: Error) => () => Promise.reject(error));
+      prepared = (await waiting) ?? prepared;
     };
     const execute = async (inner: HttpContext) => {
       const result = await prepared(inner);

@@ -17,7 +17,7 @@ import { planes } from './planes.ts';
 import { answerHeaders, rawFailure, retryAfter } from './raw-answer.ts';
 import { send, toApiError } from './reply.ts';
 import { createRoute } from './route.ts';
-import { createPage } from './pages.ts';
+import { createPage, remembered } from './pages.ts';
 import { SlowClients } from './slow-clients.ts';
 
 /** Whom the request counts for: its caller, or the address of one who is not known. */
@@ -57,7 +57,13 @@ export function createRest(options: RestOptions): FastifyInstance {
     },
     clientErrorHandler: (error, socket) => {
       if (error.code === 'ECONNRESET' || !socket.writable) return;
-      void malformedAnswer(socket.remoteAddress ?? '').then((answer) => socket.end(answer));
+      // What is not HTTP, or has too large headers, never becomes a request: the complete answer is written here.
+      void rawFailure(
+        { limiter, ids: services.ids },
+        malformed(),
+        socket.remoteAddress ?? '',
+        planes.tenant.cors,
+      ).then((answer) => socket.end(answer));
     },
     serverFactory: (handler): Server => {
       const server: Server = createServer(
@@ -224,11 +230,6 @@ export function createRest(options: RestOptions): FastifyInstance {
     if (await anonymousHeaders(request, reply)) await holdBack(request, reply);
   }
 
-  async function anonymousRate(ip: string): Promise<Record<string, string>> {
-    const { verdict } = await take(limiter, [ofAddress(ip)]);
-    return rateHeaders(verdict);
-  }
-
   /** Transfers of files are bounded by the storage; the rate-limit headers here only inform. */
   async function stamp(req: IncomingMessage, res: ServerResponse): Promise<void> {
     res.setHeader('Request-Id', services.ids.make('request'));
@@ -236,15 +237,6 @@ export function createRest(options: RestOptions): FastifyInstance {
     const { key, limit } = ofAddress(ip);
     const { verdict } = await take(limiter, [{ key: { ...key, what: 'transfer' }, limit }]);
     for (const [name, value] of Object.entries(rateHeaders(verdict))) res.setHeader(name, value);
-  }
-
-  /** Input that is not HTTP, or has too large headers, never becomes a request: the complete answer is written here. */
-  async function malformedAnswer(ip: string): Promise<string> {
-    const id = services.ids.make('request');
-    return rawFailure(malformed(), id, {
-      ...planes.tenant.cors,
-      ...(await anonymousRate(ip).catch(() => ({}))),
-    });
   }
 
   const shared = { idempotency: new Idempotency(limiter), slow };
@@ -310,12 +302,3 @@ const starting = `<!doctype html>
   <body><p>Parley is starting: its store is not ready yet. This page looks again by itself.</p></body>
 </html>
 `;
-
-/** Callers who ask at the same time, or soon after, share one answer. */
-function remembered<T>(ask: () => Promise<T>, ms: number, now: () => number): () => Promise<T> {
-  let asked: { at: number; answer: Promise<T> } | undefined;
-  return () => {
-    if (!asked || now() - asked.at >= ms) asked = { at: now(), answer: ask() };
-    return asked.answer;
-  };
-}

@@ -56,9 +56,6 @@ const streamBytes = 2 * pieceBytes;
 const retryAfterMs = 1_000;
 const lookMs = 1_000;
 
-/** A body that is written while it is sent; `bytes` is its length, possibly estimated. */
-export type WrittenBody = Readable & { bytes: number };
-
 interface Answer {
   who: string;
   bytes: number;
@@ -164,7 +161,7 @@ export class SlowClients {
       return payload;
     }
     const body = typeof payload === 'string' ? Buffer.from(payload) : payload;
-    const bytes = Buffer.isBuffer(body) ? body.length : ((body as WrittenBody).bytes ?? streamBytes);
+    const bytes = Buffer.isBuffer(body) ? body.length : streamBytes;
     if (bytes < watchedBytes) return payload;
     const answer = { who, bytes, response };
     this.#answers.begin(answer);

@@ -131,7 +131,7 @@ export async function listConversations(
   );
   // Null if the user left the conversation, or it was deleted, between the two queries.
   const views = wanted.map((r) => items.get(r.no) ?? null);
-  const page = wanted.slice(0, await fitting(views));
+  const page = wanted.slice(0, fitting(views));
   const data = views.slice(0, page.length).filter((item) => item !== null);
   if (page.length === rows.length) return { data, nextCursor: null };
   const end = page.at(-1)!;

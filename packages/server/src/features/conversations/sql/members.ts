@@ -55,14 +55,6 @@ export const conversationsOf = (db: Queryable, env: number, user: number): Promi
     [env, user],
   );
 
-export async function roleOf(db: Queryable, env: number, conv: number, user: number): Promise<Role | null> {
-  const [row] = await db.query<{ role: Role }>(
-    'SELECT role FROM members WHERE env = $1 AND conv = $2 AND usr = $3',
-    [env, conv, user],
-  );
-  return row?.role ?? null;
-}
-
 /** A user's place in a conversation. */
 export interface Membership {
   role: Role;

@@ -80,41 +80,29 @@ export async function liftBans(tx: Tx, env: number, conv: number, users: readonl
   ]);
 }
 
+/**
+ * Those of a user, in groups and (`conversationId` null) in the environment, or those in a conversation. A place has the
+ * number of the other: of the conversation, or of the user.
+ */
 export const listRestrictions = (
   db: Queryable,
   env: number,
-  conv: number,
+  of: { user: number } | { conv: number },
   after: TimedPlace | null,
   limit: number,
-): Promise<(Restriction & { no: number })[]> =>
-  db.query<Restriction & { no: number }>(
-    `SELECT u.no, u.id AS "userId", r.kind, r.until, r.reason, b.id AS by, r.at FROM restrictions r
-     CROSS JOIN LATERAL (SELECT no, id FROM users WHERE no = r.usr AND env = r.env LIMIT 1) u
-     LEFT JOIN LATERAL (SELECT id FROM users WHERE no = r.by_usr AND env = r.env LIMIT 1) b ON true
-     WHERE r.conv = $2 AND r.env = $1 AND ${inForce}
-       AND ($3::timestamptz IS NULL OR (r.at, r.usr) < ($3::timestamptz, $4::bigint))
-     ORDER BY r.at DESC, r.usr DESC LIMIT $5`,
-    [env, conv, after?.[0] ?? null, after?.[1] ?? null, limit],
-  );
-
-/** Those of one user, in groups and (`conversationId` null) in the environment. The place has the number of the conversation. */
-export const restrictionsOf = (
-  db: Queryable,
-  env: number,
-  user: number,
-  after: TimedPlace | null,
-  limit: number,
-): Promise<(UserRestriction & { conv: number })[]> =>
-  db.query<UserRestriction & { conv: number }>(
-    `SELECT r.conv, c.id AS "conversationId", u.id AS "userId", r.kind, r.until, r.reason, b.id AS by, r.at FROM restrictions r
+): Promise<(UserRestriction & { no: number })[]> => {
+  const [owner, other, no] = 'user' in of ? ['usr', 'conv', of.user] : ['conv', 'usr', of.conv];
+  return db.query<UserRestriction & { no: number }>(
+    `SELECT r.${other} AS no, c.id AS "conversationId", u.id AS "userId", r.kind, r.until, r.reason, b.id AS by, r.at FROM restrictions r
      CROSS JOIN LATERAL (SELECT id FROM users WHERE no = r.usr AND env = r.env LIMIT 1) u
      LEFT JOIN LATERAL (SELECT id FROM users WHERE no = r.by_usr AND env = r.env LIMIT 1) b ON true
      LEFT JOIN LATERAL (SELECT id FROM conversations WHERE no = r.conv AND env = r.env LIMIT 1) c ON true
-     WHERE r.usr = $2 AND r.env = $1 AND ${inForce}
-       AND ($3::timestamptz IS NULL OR (r.at, r.conv) < ($3::timestamptz, $4::bigint))
-     ORDER BY r.at DESC, r.conv DESC LIMIT $5`,
-    [env, user, after?.[0] ?? null, after?.[1] ?? null, limit],
+     WHERE r.${owner} = $2 AND r.env = $1 AND ${inForce}
+       AND ($3::timestamptz IS NULL OR (r.at, r.${other}) < ($3::timestamptz, $4::bigint))
+     ORDER BY r.at DESC, r.${other} DESC LIMIT $5`,
+    [env, no, after?.[0] ?? null, after?.[1] ?? null, limit],
   );
+};
 
 /** Those of an erased user, and its name in those of others. */
 export async function forgetRestrictions(tx: Tx, env: number, user: number): Promise<void> {

@@ -70,14 +70,9 @@ export const environmentRecord = ({
   ...record
 }: Environment): EnvironmentRecord => record;
 
-/** Locks the environment for a change of its word lists, and counts it: processes build their automaton again. */
-export async function nextWords(tx: Queryable, env: number): Promise<void> {
-  await tx.query('UPDATE environments SET words = words + 1 WHERE no = $1', [env]);
-}
-
-/** The same for its hooks. */
-export async function nextHooks(tx: Queryable, env: number): Promise<void> {
-  await tx.query('UPDATE environments SET hooks = hooks + 1 WHERE no = $1', [env]);
+/** Locks the environment for a change of its word lists or hooks, and counts it: processes read them again. */
+export async function nextVersion(tx: Queryable, env: number, of: 'words' | 'hooks'): Promise<void> {
+  await tx.query(`UPDATE environments SET ${of} = ${of} + 1 WHERE no = $1`, [env]);
 }
 
 export interface NewEnvironment {
