@@ -1,11 +1,11 @@
 import type { Bus } from './bus/port.ts';
 import { MemoryBroker } from './bus/memory.ts';
-import { RedisBus } from './bus/redis.ts';
+import { redisBus } from './bus/redis.ts';
 import type { Clock } from './clock.ts';
 import type { Logger } from './logging.ts';
 import { memoryPresence } from './presence/memory.ts';
 import type { PresenceRegistry } from './presence/port.ts';
-import { RedisPresence } from './presence/redis.ts';
+import { redisPresence } from './presence/redis.ts';
 import { memoryRateLimiter } from './rate-limit/memory.ts';
 import type { RateLimiter } from './rate-limit/port.ts';
 import { redisRateLimiter } from './rate-limit/redis.ts';
@@ -44,8 +44,8 @@ export function createPeers(
     };
   }
   const connection = connectRedis(redisUrl, options.logger);
-  const bus = new RedisBus({ ...options, connection });
-  const registry = new RedisPresence({ ...options, connection });
+  const bus = redisBus({ ...options, connection });
+  const registry = redisPresence({ ...options, connection });
   return {
     bus,
     registry,
