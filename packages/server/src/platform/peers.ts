@@ -1,5 +1,5 @@
 import type { Bus } from './bus/port.ts';
-import { MemoryBroker } from './bus/memory.ts';
+import { loneBus } from './bus/memory.ts';
 import { redisBus } from './bus/redis.ts';
 import type { Clock } from './clock.ts';
 import type { Logger } from './logging.ts';
@@ -30,17 +30,12 @@ export function createPeers(
   // Limits go by the monotonic clock: a wall clock that is set back by minutes must not refuse everybody for minutes.
   const clock = { now: () => options.clock.monotonic() };
   if (redisUrl === undefined) {
-    const bus = new MemoryBroker().bus();
-    const registry = memoryPresence(options);
     return {
-      bus,
-      registry,
+      bus: loneBus,
+      registry: memoryPresence(options),
       limiter: memoryRateLimiter(clock),
       reachable: () => Promise.resolve(true),
-      close: async () => {
-        await registry.close();
-        await bus.close();
-      },
+      close: () => Promise.resolve(),
     };
   }
   const connection = connectRedis(redisUrl, options.logger);

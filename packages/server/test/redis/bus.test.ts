@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster } from 'ioredis';
-import { MemoryBroker } from '../../src/platform/bus/memory.ts';
+import { MemoryBroker } from '../gateway/memory-broker.ts';
 import { redisBus } from '../../src/platform/bus/redis.ts';
 import type { RedisBus } from '../../src/platform/bus/redis.ts';
 import { connectRedis } from '../../src/platform/redis.ts';
