@@ -1,4 +1,5 @@
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { arraysOf } from '../../platform/postgres/rows.ts';
 import { blocked } from '../lanes.ts';
 import type { Blocked } from '../lanes.ts';
 import { refusal } from '../refusals.ts';
@@ -123,15 +124,10 @@ async function append(
     attached: (string | null)[] | null;
     noted: boolean | null;
   }>(appendSql, [
-    listed.map((c) => c.env),
-    listed.map((c) => c.id),
+    ...arraysOf(listed, 'env', 'id'),
     ofItem.map(({ conv }) => conv.place + 1),
     ofItem.map(({ rank }) => rank),
-    items.map((i) => i.sender),
-    items.map((i) => i.own),
-    items.map((i) => i.clientMsgId),
-    items.map((i) => i.id),
-    items.map((i) => i.text),
+    ...arraysOf(items, 'sender', 'own', 'clientMsgId', 'id', 'text'),
     unlessEmpty(items.map((i) => i.replyTo)),
     unlessEmpty(items.map((i) => i.metadata)),
     unlessEmpty(items.map((i) => i.attachments)),
