@@ -203,7 +203,9 @@ export function redisBus(options: {
       await started.promise;
       const groups = Map.groupBy(names, (name) => routes[shardOf(name)]);
       const done = await Promise.all(
-        [...groups].map(([key, group]) => (key === undefined ? false : linkOf(key).subscribe(group))),
+        [...groups].map(([key, group]) =>
+          key === undefined ? Promise.resolve(false) : linkOf(key).subscribe(group),
+        ),
       );
       if (done.includes(false)) missed = true;
     },
