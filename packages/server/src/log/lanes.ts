@@ -94,6 +94,11 @@ interface Waiting<I, O> {
   resolve: (value: O) => void;
   reject: (error: unknown) => void;
 }
+/** Items of a lane to be tried once, unless it is too late. */
+interface Patient<I> {
+  items: I[];
+  until: number;
+}
 interface Lane<I, O> {
   key: string;
   queue: Waiting<I, O>[];
@@ -107,9 +112,8 @@ class Lanes<I extends ForConversation, O> {
   readonly #lanes = new Map<string, Lane<I, O>>();
   readonly #quota = new WaitingQuota({ inAll: maxInAll, ofOne: maxOfEnvironment });
   readonly #together: Batcher<I[], (O | Error | Blocked)[]>;
-  /** Lanes that wait for their turn to wait for the lock. */
-  readonly #patient: { tries: number; run: () => Promise<void> }[] = [];
-  #waitsForLock = false;
+  /** One lane at a time waits for the lock. Environments take turns, so that hopeless lanes delay only those of their own. */
+  readonly #patient: Batcher<Patient<I>, (O | Error | Blocked)[]>;
   #onIdle: (() => void)[] = [];
 
   constructor(commit: Commit<I, O>, timers: Timers) {
@@ -123,6 +127,15 @@ class Lanes<I extends ForConversation, O> {
         const answers = await this.#try(tries.flat(), null);
         let at = 0;
         return tries.map((items) => answers.slice(at, (at += items.length)));
+      },
+    });
+    this.#patient = createBatcher({
+      maxBatch: 1,
+      maxWaiting: maxInAll,
+      turns: { groupOf: ({ items }: Patient<I>) => items[0]!.env, maxWaiting: maxInAll },
+      run: async (tries: Patient<I>[]) => {
+        const { items, until } = tries[0]!;
+        return [timers.monotonic() >= until ? items.map(() => blocked) : await this.#try(items, lockWaitMs)];
       },
     });
   }
@@ -173,7 +186,7 @@ class Lanes<I extends ForConversation, O> {
       const answers =
         lane.tries < triesTogether
           ? await this.#together.add(tried)
-          : await this.#wait(tried, lane.tries, lane.queue[0]!.since + maxAgeMs);
+          : await this.#patient.add({ items: tried, until: lane.queue[0]!.since + maxAgeMs });
       lane.tries = answers.includes(blocked) ? lane.tries + 1 : 0;
       answers.forEach((answer, i) => {
         if (answer === blocked) return;
@@ -196,32 +209,6 @@ class Lanes<I extends ForConversation, O> {
   #try(items: I[], waitMs: number | null): Promise<(O | Error | Blocked)[]> {
     return runApart(items, (some) => this.#commit(some, waitMs), isBadRow);
   }
-
-  /** Tries a lane, waiting for the lock, when its turn comes; after `until` it is not tried any more. */
-  #wait(items: I[], tries: number, until: number): Promise<(O | Error | Blocked)[]> {
-    return new Promise((resolve) => {
-      const run = async (): Promise<void> => {
-        const late = this.#timers.monotonic() >= until;
-        resolve(late ? items.map(() => blocked) : await this.#try(items, lockWaitMs));
-      };
-      this.#patient.push({ tries, run });
-      void this.#takeTurns();
-    });
-  }
-
-  /** One lane at a time. Those that were tried least come first, so that many hopeless lanes do not delay a hopeful one. */
-  async #takeTurns(): Promise<void> {
-    if (this.#waitsForLock) return;
-    this.#waitsForLock = true;
-    for (let next; (next = leastTried(this.#patient));) await next.run();
-    this.#waitsForLock = false;
-  }
-}
-
-function leastTried<T extends { tries: number }>(list: T[]): T | undefined {
-  let least = 0;
-  for (let i = 1; i < list.length; i++) if (list[i]!.tries < list[least]!.tries) least = i;
-  return list.splice(least, 1)[0];
 }
 
 const busy = (): ApiError =>

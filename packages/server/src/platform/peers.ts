@@ -1,11 +1,11 @@
 import type { Bus } from './bus/port.ts';
-import { MemoryBroker } from './bus/memory.ts';
-import { RedisBus } from './bus/redis.ts';
+import { loneBus } from './bus/memory.ts';
+import { redisBus } from './bus/redis.ts';
 import type { Clock } from './clock.ts';
 import type { Logger } from './logging.ts';
 import { memoryPresence } from './presence/memory.ts';
 import type { PresenceRegistry } from './presence/port.ts';
-import { RedisPresence } from './presence/redis.ts';
+import { redisPresence } from './presence/redis.ts';
 import { memoryRateLimiter } from './rate-limit/memory.ts';
 import type { RateLimiter } from './rate-limit/port.ts';
 import { redisRateLimiter } from './rate-limit/redis.ts';
@@ -30,22 +30,17 @@ export function createPeers(
   // Limits go by the monotonic clock: a wall clock that is set back by minutes must not refuse everybody for minutes.
   const clock = { now: () => options.clock.monotonic() };
   if (redisUrl === undefined) {
-    const bus = new MemoryBroker().bus();
-    const registry = memoryPresence(options);
     return {
-      bus,
-      registry,
+      bus: loneBus,
+      registry: memoryPresence(options),
       limiter: memoryRateLimiter(clock),
       reachable: () => Promise.resolve(true),
-      close: async () => {
-        await registry.close();
-        await bus.close();
-      },
+      close: () => Promise.resolve(),
     };
   }
   const connection = connectRedis(redisUrl, options.logger);
-  const bus = new RedisBus({ ...options, connection });
-  const registry = new RedisPresence({ ...options, connection });
+  const bus = redisBus({ ...options, connection });
+  const registry = redisPresence({ ...options, connection });
   return {
     bus,
     registry,

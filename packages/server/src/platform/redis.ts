@@ -160,13 +160,20 @@ export const luaScript = (source: string): Script => ({
   sha: createHash('sha1').update(source).digest('hex'),
 });
 
+/** The client; throws while Redis is away, so that nothing waits for it. */
+export function present({ client }: RedisConnection): Redis | Cluster {
+  if (client.status !== 'ready') throw new Error('Redis is away');
+  return client;
+}
+
 /** Runs a script; its keys must share a hash tag. If Redis has forgotten the script, its whole text is sent. */
 export async function runScript(
-  client: Redis | Cluster,
+  connection: RedisConnection,
   script: Script,
   keys: readonly string[],
   args: readonly (string | number)[],
 ): Promise<unknown> {
+  const client = present(connection);
   try {
     return await client.evalsha(script.sha, keys.length, ...keys, ...args);
   } catch (error) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { MemoryBroker } from '../../src/platform/bus/memory.ts';
+import { MemoryBroker } from '../gateway/memory-broker.ts';
 import { createPeers } from '../../src/platform/peers.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import { messageTo } from '../core/log-tools.ts';

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import type { ClosedSession } from '../../src/features/context.ts';
-import { RedisPresence } from '../../src/platform/presence/redis.ts';
+import { redisPresence } from '../../src/platform/presence/redis.ts';
 import { connectRedis } from '../../src/platform/redis.ts';
 import { endLease } from '../redis/tools.ts';
 import { createScene } from '../support/scene.ts';
@@ -117,7 +117,7 @@ test('socket#dead-node: the sessions of a node that died are told once its lease
   const connection = connectRedis(parts.redis.url, logger);
   assert.ok(await connection.ready(10_000));
   const options = { connection, clock: systemClock, node: 'dying', graceMs: 60_000, logger };
-  const registry = new RedisPresence(options);
+  const registry = redisPresence(options);
   const { env, user } = await numbers(await scene.actor());
   for (const session of ['ses_1', 'ses_2']) await registry.add({ env, user }, session, 10);
   await registry.add({ env, user: user + 1_000_000 }, 'ses_3', 10);

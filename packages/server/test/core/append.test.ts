@@ -5,7 +5,6 @@ import { unreadCount } from '../../src/log/unread/sql/counters.ts';
 import { appendBatch as append } from '../../src/log/sql/append.ts';
 import type { Appended, NewMessage } from '../../src/log/sql/append.ts';
 import { blocked } from '../../src/log/lanes.ts';
-import { bigintArray, booleanArray, intArray, textArray } from '../../src/platform/postgres/arrays.ts';
 import { joined } from '../../src/platform/postgres/db.ts';
 import type { Db, Queryable } from '../../src/platform/postgres/db.ts';
 import { allEvents, createGroup, times } from './tools.ts';
@@ -69,30 +68,6 @@ const counts = (conversationId: string): Promise<Count[]> =>
      FROM members m JOIN conversations c ON c.no = m.conv JOIN users u ON u.no = m.usr WHERE c.id = $1 ORDER BY u.id`,
     [conversationId],
   );
-
-test('arrays reach PostgreSQL as they are', async () => {
-  const cases: [string, Buffer, unknown[]][] = [
-    ['int', intArray([]), []],
-    ['int', intArray([0, 1, -7, 2_147_483_647]), [0, 1, -7, 2_147_483_647]],
-    ['bigint', bigintArray([]), []],
-    [
-      'bigint',
-      bigintArray([0, null, 4_294_967_296, 2 ** 53 - 1]),
-      ['0', null, '4294967296', String(2 ** 53 - 1)],
-    ],
-    ['boolean', booleanArray([true, false]), [true, false]],
-    ['text', textArray([]), []],
-    ['text', textArray(['', null, 'a,"{}\\', 'žluťoučký 🐎']), ['', null, 'a,"{}\\', 'žluťoučký 🐎']],
-  ];
-  for (const [type, bytes, expected] of cases) {
-    const [row] = await db.query<{ got: unknown[] }>(`SELECT to_json($1::${type}[]::text[]) AS got`, [bytes]);
-    assert.deepEqual(
-      row!.got,
-      expected.map((v) => (v === null ? null : String(v))),
-      `${type} ${JSON.stringify(expected)}`,
-    );
-  }
-});
 
 test('messages#order: a batch over several conversations gives each its next seqs, in the order sent', async () => {
   const groups = await Promise.all(times(3, () => createGroup(server, ['ann', 'bob'])));

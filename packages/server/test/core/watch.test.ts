@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { ConnectionWatch } from '../../src/platform/postgres/watch.ts';
+import { watchConnections } from '../../src/platform/postgres/watch.ts';
 import { startStoreProxy } from '../support/store-proxy.ts';
 import { use } from '../support/use.ts';
 import { outsidePostgres } from './tools.ts';
@@ -19,7 +19,7 @@ function watched() {
   const time = { ms: 0 };
   let every = 0;
   const dead: number[] = [];
-  const watch = new ConnectionWatch({ connectionString: proxy.url }, (count) => dead.push(count), {
+  const watch = watchConnections({ connectionString: proxy.url }, (count) => dead.push(count), {
     monotonic: () => time.ms,
     every: (ms) => {
       every = ms;

@@ -4,7 +4,7 @@ import type { EventName } from '@parley/protocol';
 import { NodeBus } from '../../src/features/node-bus.ts';
 import type { LogEvent } from '../../src/log/events.ts';
 import { eventFrame } from '../../src/log/events.ts';
-import { MemoryBroker } from '../../src/platform/bus/memory.ts';
+import { MemoryBroker } from './memory-broker.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { Hub } from '../../src/realtime/hub.ts';
 import type { Membership } from '../../src/realtime/registry.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { realtime } from '@parley/protocol';
 import { NodeBus } from '../../src/features/node-bus.ts';
-import { MemoryBroker } from '../../src/platform/bus/memory.ts';
+import { MemoryBroker } from './memory-broker.ts';
 import { LatestOnly } from '../../src/platform/flow/latest-only.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import type { Db } from '../../src/platform/postgres/db.ts';

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster } from 'ioredis';
-import { MemoryBroker } from '../../src/platform/bus/memory.ts';
-import { RedisBus } from '../../src/platform/bus/redis.ts';
+import { MemoryBroker } from '../gateway/memory-broker.ts';
+import { redisBus } from '../../src/platform/bus/redis.ts';
+import type { RedisBus } from '../../src/platform/bus/redis.ts';
 import { connectRedis } from '../../src/platform/redis.ts';
 import type { RedisConnection } from '../../src/platform/redis.ts';
 import { startRedis } from '../support/redis.ts';
@@ -13,7 +14,7 @@ const { redis, cluster, connect } = await useRedis();
 
 let made = 0;
 const busOf = (connection: RedisConnection, waitMs = patienceMs): RedisBus =>
-  new RedisBus({ connection, node: `node${++made}`, logger: silent, waitMs });
+  redisBus({ connection, node: `node${++made}`, logger: silent, waitMs });
 const node = async (url: string, waitMs?: number): Promise<RedisBus> => busOf(await connect(url), waitMs);
 
 busSuite('memory', {

@@ -3,10 +3,10 @@ import { after, test } from 'node:test';
 import { realtime } from '@parley/protocol';
 import { seed } from '../../../../scripts/seed.ts';
 import { NodeBus } from '../../src/features/node-bus.ts';
-import { RedisBus } from '../../src/platform/bus/redis.ts';
+import { redisBus } from '../../src/platform/bus/redis.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Db } from '../../src/platform/postgres/db.ts';
-import { RedisPresence } from '../../src/platform/presence/redis.ts';
+import { redisPresence } from '../../src/platform/presence/redis.ts';
 import { connectRedis } from '../../src/platform/redis.ts';
 import { Presence } from '../../src/realtime/presence.ts';
 import type { LiveSession, LocalUser } from '../../src/realtime/local-user.ts';
@@ -46,9 +46,9 @@ const query = (text: string, values: unknown[][]): Promise<unknown[]> => {
 async function createNode(url: string, name: string) {
   const connection = connectRedis(url, silent);
   assert.ok(await connection.ready(60_000), 'Redis answers');
-  const redis = new RedisBus({ connection, node: name, logger: silent });
+  const redis = redisBus({ connection, node: name, logger: silent });
   const bus = new NodeBus(redis);
-  const registry = new RedisPresence({
+  const registry = redisPresence({
     connection,
     clock: systemClock,
     node: name,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { UserRef } from '../../src/platform/presence/port.ts';
-import { RedisPresence } from '../../src/platform/presence/redis.ts';
+import { redisPresence } from '../../src/platform/presence/redis.ts';
 import type { RedisConnection } from '../../src/platform/redis.ts';
 import { startRedis } from '../support/redis.ts';
 import type { TestRedis } from '../support/redis.ts';
@@ -36,7 +36,7 @@ async function setup() {
         logger: silent,
         beatMs: 20,
       };
-      const registry = new RedisPresence(options);
+      const registry = redisPresence(options);
       const dead: UserRef[] = [];
       registry.onDeadNode(({ offline }) => dead.push(...offline));
       return { registry, connection, dead };

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Clock } from '../../src/platform/clock.ts';
 import { memoryPresence } from '../../src/platform/presence/memory.ts';
-import type { UserRef } from '../../src/platform/presence/port.ts';
-import { RedisPresence } from '../../src/platform/presence/redis.ts';
+import type { PresenceRegistry, UserRef } from '../../src/platform/presence/port.ts';
+import { redisPresence } from '../../src/platform/presence/redis.ts';
 import { leaseKeys, userKeys } from '../../src/platform/presence/redis-scripts.ts';
 import type { RedisConnection } from '../../src/platform/redis.ts';
 import { StandingTime } from '../support/time.ts';
@@ -14,7 +14,7 @@ import { endLease, passGrace, silent, until, useRedis } from './tools.ts';
 const { redis, cluster, connect } = await useRedis();
 
 interface Node {
-  registry: RedisPresence;
+  registry: PresenceRegistry;
   connection: RedisConnection;
   /** Users reported as having lost a node, in order. */
   dead: UserRef[];
@@ -31,7 +31,7 @@ async function node(
   options: { graceMs?: number; clock?: Clock } = {},
 ): Promise<Node> {
   const connection = await connect(url);
-  const registry = new RedisPresence({
+  const registry = redisPresence({
     connection,
     clock: systemClock,
     node: name,

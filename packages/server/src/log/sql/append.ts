@@ -1,5 +1,5 @@
-import { bigintArray, booleanArray, intArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { arraysOf } from '../../platform/postgres/rows.ts';
 import { blocked } from '../lanes.ts';
 import type { Blocked } from '../lanes.ts';
 import { refusal } from '../refusals.ts';
@@ -124,21 +124,16 @@ async function append(
     attached: (string | null)[] | null;
     noted: boolean | null;
   }>(appendSql, [
-    intArray(listed.map((c) => c.env)),
-    textArray(listed.map((c) => c.id)),
-    intArray(ofItem.map(({ conv }) => conv.place + 1)),
-    intArray(ofItem.map(({ rank }) => rank)),
-    bigintArray(items.map((i) => i.sender)),
-    booleanArray(items.map((i) => i.own)),
-    textArray(items.map((i) => i.clientMsgId)),
-    textArray(items.map((i) => i.id)),
-    textArray(items.map((i) => i.text)),
+    ...arraysOf(listed, 'env', 'id'),
+    ofItem.map(({ conv }) => conv.place + 1),
+    ofItem.map(({ rank }) => rank),
+    ...arraysOf(items, 'sender', 'own', 'clientMsgId', 'id', 'text'),
     unlessEmpty(items.map((i) => i.replyTo)),
     unlessEmpty(items.map((i) => i.metadata)),
     unlessEmpty(items.map((i) => i.attachments)),
-    items.some((i) => i.thread !== undefined) ? bigintArray(items.map((i) => i.thread ?? null)) : null,
+    unlessEmpty(items.map((i) => i.thread ?? null)),
     unlessEmpty(items.map((i) => i.extras ?? null)),
-    items.some((i) => i.reported) ? booleanArray(items.map((i) => i.reported ?? false)) : null,
+    unlessEmpty(items.map((i) => i.reported || null)),
     waitMs,
   ]);
   const { verdicts, originals, attached } = row!;
@@ -161,8 +156,8 @@ function answerOf(verdict: string, conv: number, original: number): Answer {
 }
 
 /** null instead of an array of nothing but nulls, which then need not be sent. */
-const unlessEmpty = (values: (string | null)[]): Buffer | null =>
-  values.some((v) => v !== null) ? textArray(values) : null;
+const unlessEmpty = <T>(values: (T | null)[]): (T | null)[] | null =>
+  values.some((value) => value !== null) ? values : null;
 
 /**
  * SQL of the moment for which it is asked, before the append, whether a message was sent before. A repetition is checked

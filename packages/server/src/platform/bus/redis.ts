@@ -2,7 +2,8 @@ import slotOf from 'cluster-key-slot';
 import type { Logger } from '../logging.ts';
 import type { RedisConnection } from '../redis.ts';
 import type { Bus, BusListener } from './port.ts';
-import { RedisLink } from './redis-link.ts';
+import { createRedisLink } from './redis-link.ts';
+import type { RedisLink } from './redis-link.ts';
 
 /** Channels are spread over this many hash tags, so that many of them fit one SSUBSCRIBE. */
 const shards = 256;
@@ -13,13 +14,9 @@ const lossChannel = nameOf('');
 const checkMs = 1_000;
 const topologyMs = 5_000;
 
-export interface RedisBusOptions {
-  connection: RedisConnection;
-  /** Unique among the nodes, without blanks. */
-  node: string;
-  logger: Logger;
-  /** How many milliseconds a subscription waits for an unreachable Redis. */
-  waitMs?: number;
+/** A bus that also says whether messages may be lost at present. */
+export interface RedisBus extends Bus {
+  readonly connected: boolean;
 }
 
 /**
@@ -27,182 +24,114 @@ export interface RedisBusOptions {
  * reported: a node that lost its subscriptions gets `restored` when all are back; one that could not publish makes
  * the others get it.
  */
-export class RedisBus implements Bus {
-  readonly alone = false;
-  readonly #connection: RedisConnection;
-  readonly #logger: Logger;
-  readonly #own: string;
-  readonly #waitMs: number;
-  readonly #channels = new Set<string>();
-  readonly #links = new Map<string, RedisLink>();
+export function redisBus(options: {
+  connection: RedisConnection;
+  /** Unique among the nodes, without blanks. */
+  node: string;
+  logger: Logger;
+  /** How many milliseconds a subscription waits for an unreachable Redis. */
+  waitMs?: number;
+}): RedisBus {
+  const { connection, logger, waitMs = 1_000 } = options;
+  const { client, isCluster } = connection;
+  const own = `${options.node} `;
+  const subscribed = new Set([lossChannel]);
+  const links = new Map<string, RedisLink>();
   /** The link of each hash tag; with a single server all have the same. */
-  #routes: string[] = [];
+  let routes: string[] = [];
   /** Resolves when the routes are known, or were waited for long enough. */
-  readonly #started = Promise.withResolvers<void>();
-  readonly #startTimer: NodeJS.Timeout;
-  #listener: BusListener | undefined;
+  const started = Promise.withResolvers<void>();
+  const startTimer = setTimeout(started.resolve, waitMs);
+  let listener: BusListener | undefined;
   /** True if something published elsewhere may not have arrived here. */
-  #missed = false;
+  let missed = false;
   /** True if something published here did not arrive elsewhere. */
-  #unsent = false;
+  let unsent = false;
   /**
    * True if something published here was not confirmed in time. It counts as lost only if the connection is lost too,
    * not if Redis is merely slow.
    */
-  #late = false;
-  #inFlight = 0;
-  #refreshing = false;
-  #refreshedAt = 0;
-  #noticeTimer: NodeJS.Timeout | undefined;
-  readonly #timer: NodeJS.Timeout;
-
-  constructor(options: RedisBusOptions) {
-    this.#connection = options.connection;
-    this.#logger = options.logger;
-    this.#own = `${options.node} `;
-    this.#waitMs = options.waitMs ?? 1_000;
-    this.#channels.add(lossChannel);
-    this.#startTimer = setTimeout(() => this.#started.resolve(), this.#waitMs);
-    this.#connection.client.on('close', this.#cut);
-    this.#connection.client.on('-node', this.#cut);
-    if (this.#connection.isCluster) {
-      this.#connection.client.on('ready', this.#refresh);
-      this.#connection.client.on('+node', this.#refresh);
-      this.#refresh();
-    } else {
-      this.#reroute(new Array<string>(shards).fill(''));
-    }
-    this.#timer = setInterval(() => this.#check(), checkMs).unref();
-  }
-
-  listen(listener: BusListener): void {
-    this.#listener = listener;
-  }
+  let late = false;
+  let inFlight = 0;
+  let refreshing = false;
+  let checks = 0;
+  let noticeTimer: NodeJS.Timeout | undefined;
 
   /** False while messages may be lost. */
-  get connected(): boolean {
-    if (this.#connection.client.status !== 'ready' || this.#links.size === 0) return false;
-    for (const link of this.#links.values()) if (!link.up) return false;
-    return true;
-  }
+  const connected = (): boolean =>
+    client.status === 'ready' && links.size > 0 && links.values().every((link) => link.up);
 
-  publish(channel: string, payload: string): void {
-    void this.#publish(nameOf(channel), this.#own + payload);
-  }
-
-  async #publish(name: string, frame: string): Promise<void> {
-    const { client, isCluster } = this.#connection;
-    if (client.status !== 'ready' || this.#inFlight >= maxInFlight) {
-      this.#unsent = true;
+  async function send(name: string, frame: string): Promise<void> {
+    if (client.status !== 'ready' || inFlight >= maxInFlight) {
+      unsent = true;
       return;
     }
-    this.#inFlight++;
+    inFlight++;
     try {
       await (isCluster ? client.spublish(name, frame) : client.publish(name, frame));
-      this.#late = false;
+      late = false;
     } catch (error) {
-      if (error instanceof Error && error.message === 'Command timed out') this.#late = true;
-      else this.#unsent = true;
+      if (error instanceof Error && error.message === 'Command timed out') late = true;
+      else unsent = true;
     } finally {
-      this.#inFlight--;
+      inFlight--;
     }
   }
 
-  async subscribe(channels: readonly string[]): Promise<void> {
-    const names = channels.map(nameOf);
-    for (const name of names) this.#channels.add(name);
-    await this.#started.promise;
-    const groups = Map.groupBy(names, (name) => this.#routes[shardOf(name)]);
-    const done = await Promise.all(
-      [...groups].map(([key, group]) =>
-        key === undefined ? Promise.resolve(false) : this.#link(key).subscribe(group),
-      ),
-    );
-    if (done.includes(false)) this.#missed = true;
-  }
-
-  unsubscribe(channels: readonly string[]): void {
-    const names = channels.map(nameOf).filter((name) => this.#channels.delete(name));
-    for (const [key, group] of Map.groupBy(names, (name) => this.#routes[shardOf(name)]))
-      if (key !== undefined) this.#links.get(key)?.unsubscribe(group);
-  }
-
-  close(): Promise<void> {
-    clearInterval(this.#timer);
-    clearTimeout(this.#noticeTimer);
-    this.#start();
-    this.#connection.client.removeListener('close', this.#cut);
-    this.#connection.client.removeListener('-node', this.#cut);
-    this.#connection.client.removeListener('ready', this.#refresh);
-    this.#connection.client.removeListener('+node', this.#refresh);
-    for (const link of this.#links.values()) link.close();
-    this.#links.clear();
-    this.#channels.clear();
-    return Promise.resolve();
-  }
-
-  #receive(name: string, data: string): void {
-    if (data.startsWith(this.#own) || !this.#channels.has(name)) return;
-    if (name === lossChannel) return this.#notice();
+  function receive(name: string, data: string): void {
+    if (data.startsWith(own) || !subscribed.has(name)) return;
+    if (name === lossChannel) return notice();
     const channel = name.slice(name.indexOf('}') + 1);
     const payload = data.slice(data.indexOf(' ') + 1);
     try {
-      this.#listener?.message(channel, payload);
+      listener?.message(channel, payload);
     } catch (error) {
-      this.#logger.error({ err: error }, 'a bus message failed');
+      logger.error({ err: error }, 'a bus message failed');
     }
   }
 
-  readonly #cut = (): void => {
-    if (this.#late) this.#unsent = true;
-    this.#late = false;
+  const cut = (): void => {
+    if (late) unsent = true;
+    late = false;
   };
 
   /** Many nodes lose and find Redis together, so notices that arrive together count as one. */
-  #notice(): void {
-    this.#noticeTimer ??= setTimeout(() => {
-      this.#noticeTimer = undefined;
-      this.#missed = true;
-      this.#restored();
+  function notice(): void {
+    noticeTimer ??= setTimeout(() => {
+      noticeTimer = undefined;
+      missed = true;
+      restored();
     }, checkMs).unref();
   }
 
-  #restored(): void {
-    if (!this.#missed || !this.connected) return;
-    this.#missed = false;
-    this.#listener?.restored();
+  function restored(): void {
+    if (!missed || !connected()) return;
+    missed = false;
+    listener?.restored();
   }
 
-  #check(): void {
-    this.#restored();
-    if (this.#unsent && this.connected) {
-      this.#unsent = false;
-      void this.#publish(lossChannel, this.#own);
+  function check(): void {
+    restored();
+    if (unsent && connected()) {
+      unsent = false;
+      void send(lossChannel, own);
     }
-    const due = ++this.#refreshedAt % (topologyMs / checkMs) === 0;
-    if (this.#connection.isCluster && (due || !this.connected)) this.#refresh();
+    const due = ++checks % (topologyMs / checkMs) === 0;
+    if (isCluster && (due || !connected())) refresh();
   }
 
-  #link(key: string): RedisLink {
-    let link = this.#links.get(key);
+  function linkOf(key: string): RedisLink {
+    let link = links.get(key);
     if (link) return link;
     const at = key.lastIndexOf(':');
-    link = new RedisLink({
-      redis: this.#connection.subscriber(
-        key === '' ? undefined : { host: key.slice(0, at), port: Number(key.slice(at + 1)) },
-      ),
-      sharded: this.#connection.isCluster,
-      waitMs: this.#waitMs,
-      events: {
-        message: (name, data) => this.#receive(name, data),
-        up: () => this.#restored(),
-        down: () => {
-          this.#missed = true;
-        },
-        moved: () => this.#refresh(),
-      },
+    const server = key === '' ? undefined : { host: key.slice(0, at), port: Number(key.slice(at + 1)) };
+    link = createRedisLink(connection.subscriber(server), isCluster, waitMs, {
+      message: receive,
+      up: restored,
+      down: () => (missed = true),
+      moved: refresh,
     });
-    this.#links.set(key, link);
+    links.set(key, link);
     return link;
   }
 
@@ -210,49 +139,93 @@ export class RedisBus implements Bus {
    * Cluster: reads which server has which hash tag. Channels that moved are subscribed at their new server, and what
    * they missed is reported.
    */
-  readonly #refresh = (): void => {
-    void this.#readTopology();
-  };
+  const refresh = (): void => void readTopology();
 
-  async #readTopology(): Promise<void> {
-    if (this.#refreshing || this.#connection.client.status !== 'ready') return;
-    this.#refreshing = true;
+  async function readTopology(): Promise<void> {
+    if (refreshing || client.status !== 'ready') return;
+    refreshing = true;
     try {
-      const owners = ownersOf(await this.#connection.client.cluster('SLOTS'));
-      const routes = Array.from({ length: shards }, (_, shard) => owners(slotOf(String(shard))));
-      if (routes.includes(undefined)) return;
-      this.#reroute(routes as string[]);
+      const owners = ownersOf(await client.cluster('SLOTS'));
+      const found = Array.from({ length: shards }, (_, shard) => owners(slotOf(String(shard))));
+      if (found.includes(undefined)) return;
+      reroute(found as string[]);
     } catch {
-      // #check tries again, too.
-      if (this.#routes.length === 0) setTimeout(this.#refresh, 100).unref();
+      // check tries again, too.
+      if (routes.length === 0) setTimeout(refresh, 100).unref();
     } finally {
-      this.#refreshing = false;
+      refreshing = false;
     }
   }
 
-  #start(): void {
-    clearTimeout(this.#startTimer);
-    this.#started.resolve();
+  function start(): void {
+    clearTimeout(startTimer);
+    started.resolve();
   }
 
-  #reroute(routes: string[]): void {
-    const before = this.#routes;
-    if (routes.every((key, shard) => key === before[shard])) return;
-    this.#routes = routes;
-    this.#start();
-    const moved = [...this.#channels].filter((name) => routes[shardOf(name)] !== before[shardOf(name)]);
-    if (before.length > 0 && moved.length > 0) this.#missed = true;
-    for (const [key, link] of [...this.#links]) {
-      if (routes.includes(key)) {
+  function reroute(next: string[]): void {
+    const before = routes;
+    if (next.every((key, shard) => key === before[shard])) return;
+    routes = next;
+    start();
+    const moved = [...subscribed].filter((name) => next[shardOf(name)] !== before[shardOf(name)]);
+    if (before.length > 0 && moved.length > 0) missed = true;
+    for (const [key, link] of [...links]) {
+      if (next.includes(key)) {
         link.unsubscribe(moved.filter((name) => before[shardOf(name)] === key));
       } else {
         link.close();
-        this.#links.delete(key);
+        links.delete(key);
       }
     }
-    for (const [key, names] of Map.groupBy(moved, (name) => routes[shardOf(name)]!))
-      void this.#link(key).subscribe(names);
+    for (const [key, names] of Map.groupBy(moved, (name) => next[shardOf(name)]!))
+      void linkOf(key).subscribe(names);
   }
+
+  client.on('close', cut);
+  client.on('-node', cut);
+  if (isCluster) {
+    client.on('ready', refresh);
+    client.on('+node', refresh);
+    refresh();
+  } else reroute(new Array<string>(shards).fill(''));
+  const timer = setInterval(check, checkMs).unref();
+
+  return {
+    alone: false,
+    get connected() {
+      return connected();
+    },
+    listen: (given) => (listener = given),
+    publish: (channel, payload) => void send(nameOf(channel), own + payload),
+    async subscribe(channels) {
+      const names = channels.map(nameOf);
+      for (const name of names) subscribed.add(name);
+      await started.promise;
+      const groups = Map.groupBy(names, (name) => routes[shardOf(name)]);
+      const done = await Promise.all(
+        [...groups].map(([key, group]) =>
+          key === undefined ? Promise.resolve(false) : linkOf(key).subscribe(group),
+        ),
+      );
+      if (done.includes(false)) missed = true;
+    },
+    unsubscribe(channels) {
+      const names = channels.map(nameOf).filter((name) => subscribed.delete(name));
+      for (const [key, group] of Map.groupBy(names, (name) => routes[shardOf(name)]))
+        if (key !== undefined) links.get(key)?.unsubscribe(group);
+    },
+    close() {
+      clearInterval(timer);
+      clearTimeout(noticeTimer);
+      start();
+      for (const event of ['close', '-node']) client.removeListener(event, cut);
+      for (const event of ['ready', '+node']) client.removeListener(event, refresh);
+      for (const link of links.values()) link.close();
+      links.clear();
+      subscribed.clear();
+      return Promise.resolve();
+    },
+  };
 }
 
 /** The hash tag of a channel is one of `shards` numbers. */

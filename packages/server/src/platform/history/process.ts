@@ -80,15 +80,7 @@ const atFault: Record<Fault, string> = {
   'sent too much': 'it sent more than was asked for',
 };
 
-export interface HistoryProcess {
-  /** The open histories, by the numbers under which they are called. */
-  owners: Map<number, Owner>;
-  call(history: number, ask: Ask): Promise<unknown>;
-  stop(): Promise<void>;
-  isOver(): boolean;
-  /** True if it failed soon after its start. */
-  endedEarly(): boolean;
-}
+export type HistoryProcess = ReturnType<typeof startHistoryProcess>;
 
 export function startHistoryProcess(options: {
   settings: Settings;
@@ -97,25 +89,22 @@ export function startHistoryProcess(options: {
   logger: Logger;
   /** Milliseconds before it starts; requests wait for that. */
   pauseMs: number;
-}): HistoryProcess {
+}) {
   const { settings, clock, timers, logger, pauseMs } = options;
   const pending = new Map<number, Pending>();
+  /** The open histories, by the numbers under which they are called. */
   const owners = new Map<number, Owner>();
   let lastId = firstId;
   let child: ChildProcess | undefined;
   let channel: Duplex | undefined;
   let markFd: number | undefined;
   let over = false;
+  /** True if it failed soon after its start. */
   let early = false;
   let beat = { answered: false, missed: 0, idle: 0, any: false, spent: 0 };
   const startedAt = timers.monotonic();
 
-  /** The history that the process works for, or worked for when it ended. */
-  function worksFor(): number {
-    return wordAt(0);
-  }
-  /** Whether the process ended itself because of what it works for. */
-  const endedItself = (): boolean => wordAt(4) !== 0;
+  /** At 0 the history that the process works for, or worked for when it ended; at 4 whether it ended itself because of that. */
   function wordAt(at: number): number {
     const bytes = Buffer.alloc(4);
     return markFd !== undefined && readSync(markFd, bytes, 0, 4, at) === 4 ? bytes.readUInt32BE() : 0;
@@ -125,7 +114,7 @@ export function startHistoryProcess(options: {
   function end(fault: Fault, reason: object = {}, known?: number): void {
     if (over) return;
     over = true;
-    const culprit = known ?? worksFor();
+    const culprit = known ?? wordAt(0);
     stopBeats();
     early = timers.monotonic() - startedAt <= lastedMs;
     child?.kill('SIGKILL');
@@ -173,7 +162,7 @@ export function startHistoryProcess(options: {
     child.once('exit', (code, signal) => {
       if (over) return;
       // Otherwise the system killed it, because memory ran out, or the operator did.
-      const known = signal === 'SIGKILL' && !endedItself() ? nobody : undefined;
+      const known = signal === 'SIGKILL' && wordAt(4) === 0 ? nobody : undefined;
       end('ended', { code, signal }, known);
     });
     let sender = 0;

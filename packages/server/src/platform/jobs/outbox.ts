@@ -24,12 +24,6 @@ export interface Consumer {
   taken?: () => void;
 }
 
-export interface Outbox {
-  /** Starts handing rows out, in processes with the role worker, once the store is ready. */
-  start(): void;
-  stop(): Promise<void>;
-}
-
 const subject = 'outbox';
 
 /** Must be called after a commit that may have left rows here. */
@@ -40,15 +34,16 @@ export function createOutbox(options: {
   work: WorkSignal;
   logger: Logger;
   pollMs?: number;
-}): Outbox {
+}) {
   const { work, logger, pollMs = 1_000 } = options;
   const loops = options.consumers.map((consumer) => consumerLoop(consumer, logger, pollMs));
   for (const loop of loops) work.on(subject, () => loop.wake());
   return {
-    start: () => {
+    /** Starts handing rows out, in processes with the role worker, once the store is ready. */
+    start: (): void => {
       for (const loop of loops) loop.start();
     },
-    stop: async () => {
+    stop: async (): Promise<void> => {
       await Promise.all(loops.map((loop) => loop.stop()));
     },
   };

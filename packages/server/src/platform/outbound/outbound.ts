@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
-import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
@@ -183,77 +184,50 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const httpAgent = new HttpAgent(agentOptions);
   const httpsAgent = new HttpsAgent(agentOptions);
 
-  function exchange(
+  async function exchange(
     url: URL,
     o: OutboundRequest,
     signal: AbortSignal,
     fresh: boolean,
   ): Promise<OutboundResponse> {
-    return new Promise((resolveResponse, reject) => {
-      const maxBytes = o.maxBytes ?? DEFAULT_MAX_BYTES;
-      const secure = url.protocol === 'https:';
-      const method = o.method ?? 'GET';
-      const length = o.body === undefined ? undefined : Buffer.byteLength(o.body);
-      const requestOptions = {
-        method,
-        headers: length === undefined ? o.headers : { ...o.headers, 'content-length': String(length) },
-        agent: fresh ? (false as const) : secure ? httpsAgent : httpAgent,
-        lookup: lookupFor(o.tenant),
-      };
-      let status: number | undefined;
-      const onResponse = (res: IncomingMessage) => {
-        status = res.statusCode;
-        const chunks: Buffer[] = [];
-        let size = 0;
-        const finish = (truncated: boolean) => {
-          stop();
-          resolveResponse({
-            status: res.statusCode ?? 0,
-            headers: res.headers,
-            body: Buffer.concat(chunks),
-            truncated,
-          });
-        };
-        res.on('data', (chunk: Buffer) => {
-          if (size + chunk.length <= maxBytes) {
-            size += chunk.length;
-            chunks.push(chunk);
-            return;
-          }
-          chunks.push(chunk.subarray(0, maxBytes - size));
-          finish(true);
-          req.destroy();
-        });
-        res.on('end', () => finish(false));
-        res.on('error', fail);
-      };
-      const req: ClientRequest = secure
-        ? httpsRequest(url, requestOptions, onResponse)
-        : httpRequest(url, requestOptions, onResponse);
-      const fail = (error: Error) => {
-        stop();
-        reject(error);
-      };
-      const onAbort = () => {
+    const { method = 'GET', headers, body, maxBytes = DEFAULT_MAX_BYTES } = o;
+    const secure = url.protocol === 'https:';
+    const req = (secure ? httpsRequest : httpRequest)(url, {
+      method,
+      headers:
+        body === undefined ? headers : { ...headers, 'content-length': String(Buffer.byteLength(body)) },
+      agent: fresh ? false : secure ? httpsAgent : httpAgent,
+      lookup: lookupFor(o.tenant),
+      signal,
+    });
+    // What goes wrong after the answer has begun is an error of the answer too.
+    req.on('error', () => undefined);
+    let status: number | undefined;
+    try {
+      req.end(body);
+      const [res] = (await once(req, 'response')) as [IncomingMessage];
+      status = res.statusCode ?? 0;
+      const chunks: Buffer[] = [];
+      let room = maxBytes;
+      // To leave the loop destroys the connection.
+      for await (const chunk of res as AsyncIterable<Buffer>) {
+        chunks.push(chunk.subarray(0, room));
+        room -= chunk.length;
+        if (room < 0) break;
+      }
+      return { status, headers: res.headers, body: Buffer.concat(chunks), truncated: room < 0 };
+    } catch (error) {
+      if (signal.aborted) {
         const reason: unknown = signal.reason;
         if (reason instanceof OutboundTimeout) reason.status = status;
-        fail(reason instanceof Error ? reason : new Error('aborted'));
-        req.destroy();
-      };
-      const stop = () => signal.removeEventListener('abort', onAbort);
-      signal.addEventListener('abort', onAbort, { once: true });
-      req.on('error', (error: NodeJS.ErrnoException) => {
-        stop();
-        // The other side closed an idle connection just when we reused it: try once more on a new one.
-        const stale =
-          req.reusedSocket && status === undefined && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
-        if (stale && !fresh && !signal.aborted) resolveResponse(exchange(url, o, signal, true));
-        else reject(error);
-      });
-      req.on('close', () => fail(new Error('the connection closed without an answer')));
-      if (signal.aborted) onAbort();
-      else req.end(o.body);
-    });
+        throw reason instanceof Error ? reason : new Error('aborted');
+      }
+      // The other side closed an idle connection just when we reused it: try once more on a new one.
+      const { code = '' } = error as NodeJS.ErrnoException;
+      const stale = req.reusedSocket && status === undefined && ['ECONNRESET', 'EPIPE'].includes(code);
+      if (stale && !fresh) return exchange(url, o, signal, true);
+      throw error;
+    }
   }
 
   async function request(o: OutboundRequest): Promise<OutboundResponse> {

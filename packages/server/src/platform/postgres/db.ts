@@ -3,7 +3,8 @@ import pg from 'pg';
 import { ApiError } from '@parley/protocol';
 import { isDiskFull, isUnanswered, isUnavailable } from './errors.ts';
 import { keyedName, programName } from './program.ts';
-import { ConnectionWatch } from './watch.ts';
+import { watchConnections } from './watch.ts';
+import type { ConnectionWatch } from './watch.ts';
 
 /** Our columns never hold numbers above 2^53. */
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -135,7 +136,7 @@ export class PgDb implements Db {
     this.#onError = options.onError;
     this.#disk = diskOf(connection);
     const settings = { ...sessionSettings, ...options.settings };
-    this.#watch = new ConnectionWatch(connection, (count) =>
+    this.#watch = watchConnections(connection, (count) =>
       this.#onError(new Error(`${count} did not answer`), 'dead connections were replaced'),
     );
     const begin = sessionSql(settings);

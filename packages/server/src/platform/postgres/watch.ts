@@ -21,75 +21,22 @@ interface Pending {
  * twice in a row, the connection is destroyed. Connections opened before that moment are suspect too, and are no
  * longer used.
  */
-export class ConnectionWatch {
-  readonly #connection: pg.ClientConfig;
-  readonly #pending = new Map<pg.PoolClient, Pending>();
-  readonly #opened = new WeakMap<object, { at: number; pid: number }>();
-  readonly #timers: Timers;
-  readonly #onDead: (count: number) => void;
-  readonly stop: () => void;
-  #looking = false;
-  #deadAt = -Infinity;
+export type ConnectionWatch = ReturnType<typeof watchConnections>;
 
-  constructor(connection: pg.ClientConfig, onDead: (count: number) => void, timers: Timers = systemTimers) {
-    this.#connection = connection;
-    this.#onDead = onDead;
-    this.#timers = timers;
-    this.stop = timers.every(lookMs, () => void this.look());
-  }
+export function watchConnections(
+  connection: pg.ClientConfig,
+  onDead: (count: number) => void,
+  timers: Timers = systemTimers,
+) {
+  const pending = new Map<pg.PoolClient, Pending>();
+  const opened = new WeakMap<object, { at: number; pid: number }>();
+  let looking = false;
+  let deadAt = -Infinity;
+  const processOf = (client: object): number => opened.get(client)?.pid ?? 0;
 
-  /** @param pid PostgreSQL's process, which a pooler in between does not tell by itself. */
-  opened(client: object, pid: number): void {
-    this.#opened.set(client, { at: this.#timers.monotonic(), pid });
-  }
-
-  /** True if other connections from the same time were found dead. */
-  isSuspect(client: object): boolean {
-    return (this.#opened.get(client)?.at ?? 0) < this.#deadAt;
-  }
-
-  async run<T>(client: pg.PoolClient, query: () => Promise<T>): Promise<T> {
-    this.#pending.set(client, { since: this.#timers.monotonic(), suspect: false });
-    try {
-      return await query();
-    } finally {
-      this.#pending.delete(client);
-    }
-  }
-
-  /** Runs once a second. */
-  async look(): Promise<void> {
-    if (this.#looking) return;
-    const now = this.#timers.monotonic();
-    const late = [...this.#pending].filter(([, { since }]) => now - since > patienceMs);
-    if (late.length === 0) return;
-    this.#looking = true;
-    try {
-      const working = await this.#working(late.map(([client]) => this.#processOf(client)));
-      // If the query was answered meanwhile, it has no entry any more, or another one.
-      const idle = late.filter(
-        ([client, its]) => this.#pending.get(client) === its && !working.has(this.#processOf(client)),
-      );
-      const dead = idle.filter(([, its]) => its.suspect);
-      for (const [, its] of idle) its.suspect = true;
-      if (dead.length === 0) return;
-      this.#deadAt = this.#timers.monotonic();
-      for (const [client] of dead) streamOf(client).destroy();
-      this.#onDead(dead.length);
-    } catch {
-      // A new connection does not work either, so nothing is known yet.
-    } finally {
-      this.#looking = false;
-    }
-  }
-
-  #processOf(client: object): number {
-    return this.#opened.get(client)?.pid ?? 0;
-  }
-
-  async #working(processes: readonly number[]): Promise<Set<number>> {
+  async function working(processes: readonly number[]): Promise<Set<number>> {
     const client = new pg.Client({
-      ...this.#connection,
+      ...connection,
       connectionTimeoutMillis: answerMs,
       query_timeout: answerMs,
       application_name: 'parley watch',
@@ -106,6 +53,51 @@ export class ConnectionWatch {
       client.end().catch(() => undefined);
     }
   }
+
+  /** Runs once a second. */
+  async function look(): Promise<void> {
+    if (looking) return;
+    const now = timers.monotonic();
+    const late = [...pending].filter(([, { since }]) => now - since > patienceMs);
+    if (late.length === 0) return;
+    looking = true;
+    try {
+      const busy = await working(late.map(([client]) => processOf(client)));
+      // If the query was answered meanwhile, it has no entry any more, or another one.
+      const idle = late.filter(
+        ([client, its]) => pending.get(client) === its && !busy.has(processOf(client)),
+      );
+      const dead = idle.filter(([, its]) => its.suspect);
+      for (const [, its] of idle) its.suspect = true;
+      if (dead.length === 0) return;
+      deadAt = timers.monotonic();
+      for (const [client] of dead) streamOf(client).destroy();
+      onDead(dead.length);
+    } catch {
+      // A new connection does not work either, so nothing is known yet.
+    } finally {
+      looking = false;
+    }
+  }
+
+  return {
+    look,
+    stop: timers.every(lookMs, () => void look()),
+    /** @param pid PostgreSQL's process, which a pooler in between does not tell by itself. */
+    opened(client: object, pid: number): void {
+      opened.set(client, { at: timers.monotonic(), pid });
+    },
+    /** True if other connections from the same time were found dead. */
+    isSuspect: (client: object): boolean => (opened.get(client)?.at ?? 0) < deadAt,
+    async run<T>(client: pg.PoolClient, query: () => Promise<T>): Promise<T> {
+      pending.set(client, { since: timers.monotonic(), suspect: false });
+      try {
+        return await query();
+      } finally {
+        pending.delete(client);
+      }
+    },
+  };
 }
 
 const streamOf = (client: pg.PoolClient): Duplex =>

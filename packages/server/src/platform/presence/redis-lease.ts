@@ -3,96 +3,87 @@ import type { Logger } from '../logging.ts';
 import { runScript } from '../redis.ts';
 import type { RedisConnection } from '../redis.ts';
 import type { Lost } from './port.ts';
-import { beatScript, endScript, leaseKeys, listKey, openKey, reapScript, userKeys } from './redis-scripts.ts';
+import {
+  beatScript,
+  endScript,
+  leaseKeys,
+  listKey,
+  openKey,
+  reapScript,
+  refOfKey,
+  userKeys,
+} from './redis-scripts.ts';
 
 const chunk = 500;
 
+export type RedisLease = ReturnType<typeof createRedisLease>;
+
 /** A node's sign of life, named `<node>#<generation>`; if it is not renewed, another node clears it. */
-export class RedisLease {
-  readonly #connection: RedisConnection;
-  readonly #clock: Clock;
-  readonly #node: string;
-  readonly #leaseMs: number;
-  readonly #logger: Logger;
-  #generation = 0;
-  #name: string;
-  #begun = false;
-  #surelyUntil = 0;
-  #beating: Promise<void> | undefined;
-  /** Earlier generations of this node, which end when nothing is registered under them any more. */
-  readonly former = new Set<string>();
-  /** Leases that have ended and that this node took over to clear. */
-  readonly ended = new Set<string>();
+export function createRedisLease(options: {
+  connection: RedisConnection;
+  clock: Clock;
+  node: string;
+  leaseMs: number;
+  logger: Logger;
   /** Called with each new generation. */
-  onRenew: () => void = () => undefined;
+  onRenew: () => void;
+}) {
+  const { connection, clock, node, leaseMs, logger } = options;
+  /** Earlier generations of this node, which end when nothing is registered under them any more. */
+  const former = new Set<string>();
+  /** Leases that have ended and that this node took over to clear. */
+  const ended = new Set<string>();
+  let generation = 0;
+  const nextName = (): string => `${node}#${clock.now().toString(36)}.${generation++}`;
+  let name = nextName();
+  let begun = false;
+  let surelyUntil = 0;
+  let beating: Promise<void> | undefined;
 
-  constructor(options: {
-    connection: RedisConnection;
-    clock: Clock;
-    node: string;
-    leaseMs: number;
-    logger: Logger;
-  }) {
-    this.#connection = options.connection;
-    this.#clock = options.clock;
-    this.#node = options.node;
-    this.#leaseMs = options.leaseMs;
-    this.#logger = options.logger;
-    this.#name = this.#nextName();
+  function renew(): void {
+    former.add(name);
+    name = nextName();
+    begun = false;
+    surelyUntil = 0;
+    options.onRenew();
   }
 
-  get name(): string {
-    return this.#name;
-  }
-
-  get begun(): boolean {
-    return this.#begun;
-  }
-
-  /** Returns the lease to register under: one that certainly still runs. */
-  async hold(): Promise<string> {
-    if (this.#clock.monotonic() >= this.#surelyUntil) await this.beat();
-    if (this.#clock.monotonic() >= this.#surelyUntil) throw new Error('no lease');
-    return this.#name;
-  }
-
-  renew(): void {
-    this.former.add(this.#name);
-    this.#name = this.#nextName();
-    this.#begun = false;
-    this.#surelyUntil = 0;
-    this.onRenew();
-  }
-
-  #nextName(): string {
-    return `${this.#node}#${this.#clock.now().toString(36)}.${this.#generation++}`;
-  }
-
-  beat(): Promise<void> {
-    this.#beating ??= this.#beat().finally(() => (this.#beating = undefined));
-    return this.#beating;
-  }
-
-  async #beat(): Promise<void> {
-    const name = this.#name;
-    const sentAt = this.#clock.monotonic();
-    const args = [name, this.#leaseMs, this.#begun ? '' : '1'];
-    const reply = await runScript(this.#connection.client, beatScript, leaseKeys, args);
-    const [runs, ended] = reply as [number, string];
-    if (ended !== '') this.ended.add(ended);
-    if (name !== this.#name) return;
+  async function beatOnce(): Promise<void> {
+    const asked = name;
+    const sentAt = clock.monotonic();
+    const reply = await runScript(connection, beatScript, leaseKeys, [asked, leaseMs, begun ? '' : '1']);
+    const [runs, over] = reply as [number, string];
+    if (over !== '') ended.add(over);
+    if (asked !== name) return;
     if (runs === 1) {
-      this.#begun = true;
-      this.#surelyUntil = sentAt + this.#leaseMs * (2 / 3);
+      begun = true;
+      surelyUntil = sentAt + leaseMs * (2 / 3);
     } else {
-      this.#logger.warn('the presence lease had ended; the sockets are registered again');
-      this.renew();
+      logger.warn('the presence lease had ended; the sockets are registered again');
+      renew();
     }
   }
+  const beat = (): Promise<void> => (beating ??= beatOnce().finally(() => (beating = undefined)));
 
-  async end(name: string, inMs: number): Promise<void> {
-    await runScript(this.#connection.client, endScript, leaseKeys, [name, inMs, this.#leaseMs]);
-  }
+  return {
+    former,
+    ended,
+    renew,
+    beat,
+    get name() {
+      return name;
+    },
+    get begun() {
+      return begun;
+    },
+    /** Returns the lease to register under: one that certainly still runs. */
+    async hold(): Promise<string> {
+      if (clock.monotonic() >= surelyUntil) await beat();
+      if (clock.monotonic() >= surelyUntil) throw new Error('no lease');
+      return name;
+    },
+    end: (lease: string, inMs: number) => runScript(connection, endScript, leaseKeys, [lease, inMs, leaseMs]),
+  };
 }
 
 /**
@@ -102,15 +93,11 @@ export class RedisLease {
 export async function* clearLease(connection: RedisConnection, lease: string): AsyncGenerator<Lost> {
   const { client } = connection;
   const envs = new Set<number>();
-  let cursor = '0';
-  do {
-    const [next, keys] = await client.sscan(listKey(lease), cursor, 'COUNT', chunk);
+  for await (const keys of scan(connection, listKey(lease))) {
     const taken = (await Promise.all(
-      keys.map((key) => runScript(client, reapScript, userKeys(key), [lease])),
+      keys.map((key) => runScript(connection, reapScript, userKeys(key), [lease])),
     )) as [number, ...string[]][];
-    const refs = keys
-      .map((key) => key.split(':').map(Number))
-      .map(([env, user]) => ({ env: env!, user: user! }));
+    const refs = keys.map(refOfKey);
     for (const { env } of refs) envs.add(env);
     yield {
       sessions: refs.flatMap((ref, i) =>
@@ -118,20 +105,23 @@ export async function* clearLease(connection: RedisConnection, lease: string): A
       ),
       offline: refs.filter((_, i) => taken[i]![0] === 1),
     };
-    cursor = next;
-  } while (cursor !== '0');
-  for (const env of envs) await closeAll(connection, env, lease);
+  }
+  // Also entries of which nothing else was written, because the node died in between.
+  for (const env of envs)
+    for await (const members of scan(connection, openKey(env))) {
+      const gone = members.filter((member) => member.endsWith(`|${lease}`));
+      if (gone.length > 0) await client.srem(openKey(env), ...gone);
+    }
   await client.del(listKey(lease));
   await client.zrem(leaseKeys[1], lease);
 }
 
-/** Also removes entries of which nothing else was written, because the node died in between. */
-async function closeAll({ client }: RedisConnection, env: number, lease: string): Promise<void> {
+/** The members of a set, in portions. */
+async function* scan({ client }: RedisConnection, key: string): AsyncGenerator<string[]> {
   let cursor = '0';
   do {
-    const [next, members] = await client.sscan(openKey(env), cursor, 'COUNT', chunk);
-    const gone = members.filter((member) => member.endsWith(`|${lease}`));
-    if (gone.length > 0) await client.srem(openKey(env), ...gone);
+    const [next, members] = await client.sscan(key, cursor, 'COUNT', chunk);
+    yield members;
     cursor = next;
   } while (cursor !== '0');
 }

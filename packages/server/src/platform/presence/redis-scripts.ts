@@ -1,4 +1,5 @@
 import { luaScript } from '../redis.ts';
+import type { UserRef } from './port.ts';
 
 /**
  * Each script works on keys of one hash tag. Scripts use the clock of Redis, so that the nodes' clocks need not
@@ -8,6 +9,13 @@ import { luaScript } from '../redis.ts';
  * exists during the grace period and holds the lease that began it; `pm` exists until the user was settled.
  */
 export const userKeys = (user: string): string[] => [`ps:{${user}}`, `pg:{${user}}`, `pm:{${user}}`];
+
+/** How a user is called in keys and lists. */
+export const keyOf = ({ env, user }: UserRef): string => `${env}:${user}`;
+export const refOfKey = (key: string): UserRef => {
+  const [env, user] = key.split(':').map(Number);
+  return { env: env!, user: user! };
+};
 
 /** The users registered under a lease. */
 export const listKey = (lease: string): string => `pn:{${lease}}`;

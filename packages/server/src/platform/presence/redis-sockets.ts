@@ -1,8 +1,17 @@
-import { runScript } from '../redis.ts';
-import type { RedisConnection, Script } from '../redis.ts';
+import { present, runScript } from '../redis.ts';
+import type { RedisConnection } from '../redis.ts';
 import type { SessionRef, UserRef } from './port.ts';
 import type { RedisLease } from './redis-lease.ts';
-import { addScript, listKey, openKey, openScript, removeScript, userKeys } from './redis-scripts.ts';
+import {
+  addScript,
+  keyOf,
+  listKey,
+  openKey,
+  openScript,
+  refOfKey,
+  removeScript,
+  userKeys,
+} from './redis-scripts.ts';
 
 /** A socket of this node. */
 export interface Entry {
@@ -27,11 +36,6 @@ export interface Registered {
   connections: number;
 }
 
-export const keyOf = ({ env, user }: UserRef): string => `${env}:${user}`;
-export const refOfKey = (key: string): UserRef => {
-  const [env, user] = key.split(':').map(Number);
-  return { env: env!, user: user! };
-};
 const memberOf = (entry: Entry, lease: string): string => `${entry.session}|${lease}`;
 
 /** The socket that a member of a set in Redis stands for. */
@@ -41,30 +45,17 @@ export function refOfMember(member: string): SessionRef {
 }
 
 /** This node's sockets as they stand in Redis. Every call fails at once while Redis is away. */
-export function createRedisSockets({ client }: RedisConnection, current: RedisLease, graceMs: number) {
-  function mustBeReady(): void {
-    if (client.status !== 'ready') throw new Error('Redis is away');
-  }
-
-  function run(
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<unknown> {
-    mustBeReady();
-    return runScript(client, script, keys, args);
-  }
-
+export function createRedisSockets(connection: RedisConnection, current: RedisLease, graceMs: number) {
   /** Which users have sockets (`keys` 1), or sockets or a grace period (2). */
   async function exist(refs: readonly UserRef[], keys: 1 | 2): Promise<boolean[]> {
-    mustBeReady();
+    const client = present(connection);
     const found = await Promise.all(refs.map((ref) => client.exists(userKeys(keyOf(ref)).slice(0, keys))));
     return found.map((n) => n > 0);
   }
 
   /** Registers a socket under the present lease. */
   async function register(entry: Entry, maxSockets: number, ceiling: number | null): Promise<Registered> {
-    mustBeReady();
+    const client = present(connection);
     const lease = await current.hold();
     // The user is listed first, so that everything under the lease can be found by its list.
     const [, sockets] = await Promise.all([
@@ -79,7 +70,7 @@ export function createRedisSockets({ client }: RedisConnection, current: RedisLe
       sockets < maxSockets ? await open(entry, member, ceiling, before === '' ? [] : [before]) : null;
     if (room?.refused) return { ...room, cameOnline: false, evicted: [] };
     const args = [member, entry.openedAt, maxSockets, before];
-    const [came, at, evicted] = (await run(addScript, userKeys(entry.key), args)) as [
+    const [came, at, evicted] = (await runScript(connection, addScript, userKeys(entry.key), args)) as [
       number,
       string,
       string[],
@@ -88,7 +79,7 @@ export function createRedisSockets({ client }: RedisConnection, current: RedisLe
     entry.lease = lease;
     const out = before === '' ? evicted : [...evicted, before];
     const opened = room === null || out.length > 0 ? await open(entry, member, ceiling, out) : room;
-    if (opened.refused) await run(removeScript, userKeys(entry.key), [member, lease, 0]);
+    if (opened.refused) await runScript(connection, removeScript, userKeys(entry.key), [member, lease, 0]);
     return { ...opened, cameOnline: came === 1 && !opened.refused, evicted };
   }
 
@@ -100,24 +91,23 @@ export function createRedisSockets({ client }: RedisConnection, current: RedisLe
     out: readonly string[],
   ): Promise<{ refused: boolean; connections: number }> {
     const args = [member, ceiling ?? '', ...out];
-    const [added, connections] = (await run(openScript, [openKey(refOfKey(entry.key).env)], args)) as [
-      number,
-      number,
-    ];
+    const keys = [openKey(refOfKey(entry.key).env)];
+    const [added, connections] = (await runScript(connection, openScript, keys, args)) as [number, number];
     return { refused: added === 0, connections };
   }
 
   /** Removes a socket; returns true if it was the user's last. */
   async function takeOut(entry: Entry): Promise<boolean> {
     if (entry.tried === '') throw new Error('it was never registered');
+    const client = present(connection);
     const member = memberOf(entry, entry.tried);
     const args = [member, entry.tried, graceMs];
     const [last] = await Promise.all([
-      run(removeScript, userKeys(entry.key), args),
+      runScript(connection, removeScript, userKeys(entry.key), args),
       client.srem(openKey(refOfKey(entry.key).env), member),
     ]);
     return last === 1;
   }
 
-  return { mustBeReady, run, exist, register, takeOut };
+  return { exist, register, takeOut };
 }

@@ -96,11 +96,8 @@ export function redisRateLimiter(options: {
 }): RateLimiter {
   const { connection, clock, time } = options;
   const local = memoryRateLimiter(clock);
-  /** Fails at once while Redis is away. */
   const ask = (script: Script, keys: readonly LimitKey[], ...args: number[]): Promise<unknown> =>
-    connection.client.status === 'ready'
-      ? runScript(connection.client, script, keys.map(nameOf), [time?.now() ?? '', ...args])
-      : Promise.reject(new Error('Redis is away'));
+    runScript(connection, script, keys.map(nameOf), [time?.now() ?? '', ...args]);
   return {
     async take(checks) {
       const keys = checks.map(({ key }) => key);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readlink, stat, symlink, unlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { CountsByKey } from '../flow/counts-by-key.ts';
 
 /**
  * Bounds transfers of managed files: how many run at once, how slow one may be, and only one upload of an object at a
@@ -21,7 +22,7 @@ const atOnce = {
 } as const;
 
 export class Transfers {
-  readonly #running = new Map<string, number>();
+  readonly #running = new CountsByKey<string>();
 
   /**
    * The key of an object begins with its environment. Returns the function that ends the transfer, or null if too
@@ -29,19 +30,12 @@ export class Transfers {
    */
   begin(op: keyof typeof atOnce, key: string): (() => void) | null {
     const [own, all] = [`${op} ${key.split('/', 1)[0]}`, op];
-    if (this.#count(own) >= atOnce[op].environment || this.#count(all) >= atOnce[op].all) return null;
-    for (const name of [own, all]) this.#running.set(name, this.#count(name) + 1);
+    if (this.#running.of(own) >= atOnce[op].environment || this.#running.of(all) >= atOnce[op].all)
+      return null;
+    for (const name of [own, all]) this.#running.add(name, 1);
     return () => {
-      for (const name of [own, all]) {
-        const left = this.#count(name) - 1;
-        if (left > 0) this.#running.set(name, left);
-        else this.#running.delete(name);
-      }
+      for (const name of [own, all]) this.#running.add(name, -1);
     };
-  }
-
-  #count(name: string): number {
-    return this.#running.get(name) ?? 0;
   }
 }
 

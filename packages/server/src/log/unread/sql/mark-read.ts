@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { arraysOf } from '../../../platform/postgres/rows.ts';
 import { blocked } from '../../lanes.ts';
 import type { Blocked } from '../../lanes.ts';
 import { refusal } from '../../refusals.ts';
@@ -27,13 +28,7 @@ export async function readBatch(
   const rows = await db.query<ReadMarked & { ord: number; status: string }>(
     `SELECT ord, status, read_seq AS "lastReadSeq", unread AS "unreadCount", mentions AS "mentionUnreadCount", changed
      FROM mark_read($1, $2, $3, $4, $5)`,
-    [
-      items.map((i) => i.env),
-      items.map((i) => i.conversationId),
-      items.map((i) => i.user),
-      items.map((i) => i.seq),
-      waitMs,
-    ],
+    [...arraysOf(items, 'env', 'conversationId', 'user', 'seq'), waitMs],
   );
   const results = new Array<ReadAnswer>(items.length);
   for (const { ord, status, ...marked } of rows)

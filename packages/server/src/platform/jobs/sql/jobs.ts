@@ -1,5 +1,5 @@
 import type { Queryable } from '../../postgres/db.ts';
-import { oneValue } from '../../postgres/rows.ts';
+import { arraysOf, oneValue } from '../../postgres/rows.ts';
 
 /**
  * Jobs in PostgreSQL (jobs.sql): a job is a row written in the transaction of its cause, and claimed with a lease
@@ -61,11 +61,7 @@ export const claim = (db: Queryable, queue: string, max: number, leaseMs: number
 
 /** Prolongs the leases of claims that are still ours. */
 export async function renew(db: Queryable, jobs: readonly Job[], leaseMs: number): Promise<void> {
-  await db.query('SELECT renew_jobs($1, $2, $3)', [
-    jobs.map((j) => j.no),
-    jobs.map((j) => j.claims),
-    leaseMs,
-  ]);
+  await db.query('SELECT renew_jobs($1, $2, $3)', [...arraysOf(jobs, 'no', 'claims'), leaseMs]);
 }
 
 /** Those of these claims that are still ours, by the numbers of their jobs; nobody takes one before the transaction ends. */
@@ -73,7 +69,7 @@ export async function stillOurs(tx: Queryable, jobs: readonly Job[]): Promise<Se
   const rows = await tx.query<{ no: number }>(
     `SELECT j.no FROM unnest($1::bigint[], $2::int[]) u(no, claims)
      CROSS JOIN LATERAL (SELECT no FROM jobs WHERE no = u.no AND claims = u.claims LIMIT 1 FOR UPDATE) j`,
-    [jobs.map((j) => j.no), jobs.map((j) => j.claims)],
+    arraysOf(jobs, 'no', 'claims'),
   );
   return new Set(rows.map(({ no }) => no));
 }
