@@ -1,19 +1,47 @@
 /**
  * How unread messages are counted (docs/schema.md, "Unread counts"): the only module that knows which columns hold the
- * counters, and how each change of a conversation moves them. All changes happen with its row locked.
+ * counters, and how each change of a place moves them. Its fragments take the place as a parameter, so that a second
+ * kind of place (a thread) is one more `CountedPlace`, with the functions of functions.sql.ts made for it too.
+ *
+ * All changes happen with the row of the place locked.
  */
+export interface CountedPlace {
+  /** The table of places: env, no, id, last_seq, message_count, last_message_seq, last_deleted_seq. */
+  places: string;
+  /** The table of readers: env, usr, last_read_seq, read_count, own_unread, and the place. */
+  readers: string;
+  /** The column of readers, of `messages` and of `deleted` that names the place. */
+  column: string;
+  /** The table of deleted messages, by blocks of seqs. */
+  deleted: string;
+  /** The SQL functions that are made for this place. */
+  functions: { deletedAbove: string; countDeleted: string; markRead: string };
+}
+
+export const inConversations: CountedPlace = {
+  places: 'conversations',
+  readers: 'members',
+  column: 'conv',
+  deleted: 'deleted_counts',
+  functions: { deletedAbove: 'deleted_above', countDeleted: 'count_deleted', markRead: 'mark_read' },
+};
 
 // The arguments of the fragments are SQL: `c` and `m` are aliases of a place and of a reader, the others expressions.
 
 /** How many deleted messages are above the seq. It is asked only if there was a deletion above it. */
-export const deletedAbove = (place: { env: string; no: string; lastDeleted: string }, seq: string): string =>
-  `CASE WHEN ${seq} >= ${place.lastDeleted} THEN 0 ELSE deleted_above(${place.env}, ${place.no}, ${seq}) END`;
+export const deletedAbove = (
+  place: { env: string; no: string; lastDeleted: string },
+  seq: string,
+  { functions }: CountedPlace = inConversations,
+): string =>
+  `CASE WHEN ${seq} >= ${place.lastDeleted} THEN 0 ELSE ${functions.deletedAbove}(${place.env}, ${place.no}, ${seq}) END`;
 
 /** How many messages of place `c` reader `m` has not read. The cost does not depend on the count. */
-export const unreadCount = (c: string, m: string): string =>
+export const unreadCount = (c: string, m: string, counted: CountedPlace = inConversations): string =>
   `${c}.message_count - ${m}.read_count - ${m}.own_unread - ${deletedAbove(
     { env: `${c}.env`, no: `${c}.no`, lastDeleted: `${c}.last_deleted_seq` },
     `${m}.last_read_seq`,
+    counted,
   )}`;
 
 /** The bit of `conversations.flags` of those that ever had a mention: the others are not asked about. */

@@ -1,17 +1,18 @@
-import { deletedAbove, mentionsAbove, mentionsFlag } from './counters.ts';
+import { deletedAbove, inConversations, mentionsAbove, mentionsFlag } from './counters.ts';
+import type { CountedPlace } from './counters.ts';
 
-/** The SQL functions that count deleted messages and mentions, and move read marks. */
+/** The SQL functions that count deleted messages and move read marks, for each kind of place. */
 
-const deletions = `
+const deletions = ({ deleted, column, functions }: CountedPlace): string => `
 -- The number of deleted messages of a place with a seq above p_seq: the rest of its block at each level
 -- (migrations/0007). STABLE, so that it sees what the calling statement sees.
-CREATE OR REPLACE FUNCTION deleted_above(p_env int, p_conv bigint, p_seq bigint) RETURNS bigint LANGUAGE plpgsql STABLE
+CREATE OR REPLACE FUNCTION ${functions.deletedAbove}(p_env int, p_conv bigint, p_seq bigint) RETURNS bigint LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 BEGIN
   RETURN (
     SELECT coalesce(sum(d.n), 0) FROM generate_series(0, 3) k CROSS JOIN LATERAL (
-      SELECT sum(x.n) AS n FROM deleted_counts x WHERE x.conv = p_conv AND x.env = p_env AND x.level = k
+      SELECT sum(x.n) AS n FROM ${deleted} x WHERE x.${column} = p_conv AND x.env = p_env AND x.level = k
         AND x.slot > p_seq >> (8 * k)
         AND x.slot < CASE k WHEN 3 THEN 9223372036854775807 ELSE ((p_seq >> (8 * k + 8)) + 1) << 8 END
     ) d
@@ -19,28 +20,29 @@ BEGIN
 END $$;
 
 -- Counts messages that were deleted just now, with the row of the place locked: for unread counts, and for analytics.
-CREATE OR REPLACE FUNCTION count_deleted(p_env int, p_conv bigint, p_seqs bigint[]) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION ${functions.countDeleted}(p_env int, p_conv bigint, p_seqs bigint[]) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 BEGIN
-  INSERT INTO deleted_counts AS d (conv, level, slot, n, env)
+  INSERT INTO ${deleted} AS d (${column}, level, slot, n, env)
   SELECT p_conv, k, s >> (8 * k), count(*), p_env FROM unnest(p_seqs) s, generate_series(0, 3) k GROUP BY 2, 3 ORDER BY 2, 3
-  ON CONFLICT (conv, level, slot, env) DO UPDATE SET n = d.n + excluded.n;
+  ON CONFLICT (${column}, level, slot, env) DO UPDATE SET n = d.n + excluded.n;
   -- With the time of the messages, by which fill_analytics tells what it counts itself.
   INSERT INTO activity_notes (at, env, counts)
   SELECT max(m.deleted_at), p_env, jsonb_build_object('deletions', count(*))
-  FROM messages m WHERE m.env = p_env AND m.conv = p_conv AND m.seq = ANY (p_seqs) HAVING count(*) > 0;
+  FROM messages m WHERE m.env = p_env AND m.${column} = p_conv AND m.seq = ANY (p_seqs) HAVING count(*) > 0;
 END $$;
 `;
 
-const above = (seq: string): string =>
-  deletedAbove({ env: 'i.env', no: 'i.cno', lastDeleted: 'i.last_deleted_seq' }, seq);
-
-const readMarks = `
+const readMarks = (counted: CountedPlace): string => {
+  const { places, readers, column, functions } = counted;
+  const above = (seq: string): string =>
+    deletedAbove({ env: 'i.env', no: 'i.cno', lastDeleted: 'i.last_deleted_seq' }, seq, counted);
+  return `
 -- Moves read marks forward, many at once. Counting happens under the conversation's lock, so that no delete comes in
 -- between. A conversation that another transaction has locked is 'blocked'; with p_wait_ms it is waited for that many
 -- milliseconds.
-CREATE OR REPLACE FUNCTION mark_read(p_env int[], p_conv text[], p_usr bigint[], p_seq bigint[], p_wait_ms int)
+CREATE OR REPLACE FUNCTION ${functions.markRead}(p_env int[], p_conv text[], p_usr bigint[], p_seq bigint[], p_wait_ms int)
 RETURNS TABLE (ord int, status text, conv bigint, read_seq bigint, unread bigint, mentions bigint, changed boolean) LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
@@ -53,11 +55,11 @@ BEGIN
   IF p_wait_ms IS NOT NULL THEN
     PERFORM set_config('lock_timeout', p_wait_ms::text, true);
     PERFORM 1 FROM unnest(p_env, p_conv) AS w(env, id), LATERAL (
-      SELECT 1 FROM conversations c WHERE c.id = w.id AND c.env = w.env FOR NO KEY UPDATE) c;
+      SELECT 1 FROM ${places} c WHERE c.id = w.id AND c.env = w.env FOR NO KEY UPDATE) c;
   END IF;
   locked := ARRAY(
     SELECT c.no FROM (SELECT DISTINCT env, id FROM unnest(p_env, p_conv) AS t(env, id)) w, LATERAL (
-      SELECT c.no FROM conversations c WHERE c.id = w.id AND c.env = w.env AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED) c);
+      SELECT c.no FROM ${places} c WHERE c.id = w.id AND c.env = w.env AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED) c);
   ts := clock_timestamp();
   active := activity_now();
   RETURN QUERY
@@ -68,10 +70,10 @@ BEGIN
       c.last_message_seq, c.last_deleted_seq, c.flags
     FROM unnest(p_env, p_conv, p_usr, p_seq) WITH ORDINALITY AS u(env, cid, usr, seq, ord)
     LEFT JOIN LATERAL (
-      SELECT * FROM conversations WHERE env = u.env AND id = u.cid AND deleted_at IS NULL LIMIT 1
+      SELECT * FROM ${places} WHERE env = u.env AND id = u.cid AND deleted_at IS NULL LIMIT 1
     ) c ON true
     LEFT JOIN LATERAL (
-      SELECT * FROM members WHERE env = u.env AND conv = c.no AND usr = u.usr LIMIT 1
+      SELECT * FROM ${readers} WHERE env = u.env AND ${column} = c.no AND usr = u.usr LIMIT 1
     ) m ON true
   ), counted AS MATERIALIZED (
     -- Deleted messages count as read once the mark is above them; those still above it are subtracted from the unread
@@ -86,13 +88,13 @@ BEGIN
     ) d LEFT JOIN LATERAL (
       SELECT count(*) AS live, count(*) FILTER (WHERE s.sender = i.usr) AS own FROM messages s
       WHERE i.target > i.last_read_seq AND i.target < i.last_message_seq
-        AND s.env = i.env AND s.conv = i.cno AND s.seq > i.last_read_seq AND s.seq <= i.target AND s.deleted_at IS NULL
+        AND s.env = i.env AND s.${column} = i.cno AND s.seq > i.last_read_seq AND s.seq <= i.target AND s.deleted_at IS NULL
     ) x ON true
     WHERE i.verdict = 'ok'
   ), moved AS (
-    UPDATE members m SET last_read_seq = k.target, read_count = k.read_count, own_unread = k.own_unread,
+    UPDATE ${readers} m SET last_read_seq = k.target, read_count = k.read_count, own_unread = k.own_unread,
       own_activity_at = active, own_activity_step = activity_step(active)
-    FROM counted k WHERE k.target > k.last_read_seq AND m.env = k.env AND m.conv = k.cno AND m.usr = k.usr
+    FROM counted k WHERE k.target > k.last_read_seq AND m.env = k.env AND m.${column} = k.cno AND m.usr = k.usr
   ), told AS MATERIALIZED (
     SELECT tell_of_reads(array_agg(k.env), array_agg(k.cno), array_agg(k.usr), array_agg(k.target), array_agg(k.target > k.last_read_seq), ts)
     FROM counted k HAVING count(*) > 0
@@ -104,6 +106,7 @@ BEGIN
   FROM item i LEFT JOIN counted k ON k.env = i.env AND k.cno = i.cno AND k.usr = i.usr LEFT JOIN told ON true;
 END $$;
 `;
+};
 
 /** SQL for whether a user does not block the sender of a message. */
 const unblocked = (usr: string, sender: string): string =>
@@ -147,4 +150,5 @@ CREATE OR REPLACE FUNCTION mentioned_users(p_extras text) RETURNS bigint[] LANGU
 $$;
 `;
 
-export const sql = mentions + deletions + readMarks;
+export const sql =
+  mentions + [inConversations].map((counted) => deletions(counted) + readMarks(counted)).join('');
