@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { Cluster, Redis } from 'ioredis';
-import type { ClusterOptions, RedisOptions } from 'ioredis';
+import { createRequire } from 'node:module';
+import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import type { Logger } from './logging.ts';
 
 /**
@@ -56,8 +56,12 @@ export function parseRedisUrl(url: string): RedisAddress {
 /** Pauses of 100 ms, 200 ms, … 2 s. */
 const backoff = (attempt: number): number => Math.min(2_000, 50 * 2 ** Math.min(attempt, 6));
 
+const require = createRequire(import.meta.url);
+
 /** @param commandTimeoutMs milliseconds after which a command counts as lost. */
 export function connectRedis(url: string, logger: Logger, commandTimeoutMs = 1_000): RedisConnection {
+  // Loaded here: a service without Redis starts sooner without it.
+  const ioredis = require('ioredis') as typeof import('ioredis');
   const address = parseRedisUrl(url);
   const common = {
     ...(address.username !== undefined && { username: address.username }),
@@ -85,12 +89,12 @@ export function connectRedis(url: string, logger: Logger, commandTimeoutMs = 1_0
     ...(address.tls && { dnsLookup: (name, done) => done(null, name) }),
   };
   const client = address.cluster
-    ? new Cluster(address.nodes, cluster)
-    : new Redis({ ...single, ...address.nodes[0]!, enableAutoPipelining: true });
+    ? new ioredis.Cluster(address.nodes, cluster)
+    : new ioredis.Redis({ ...single, ...address.nodes[0]!, enableAutoPipelining: true });
   // The client does not look again by itself after a pipeline that was only partly refused with MOVED. Its own option
   // for this leaves a timer behind if the connection ends in the middle of a look.
   const looking =
-    client instanceof Cluster
+    client instanceof ioredis.Cluster
       ? setInterval(() => client.refreshSlotsCache(() => undefined), 2_000).unref()
       : undefined;
   const subscribers = new Set<Redis>();
@@ -100,7 +104,7 @@ export function connectRedis(url: string, logger: Logger, commandTimeoutMs = 1_0
     client,
     isCluster: address.cluster,
     subscriber(at) {
-      const redis = new Redis({ ...single, db: 0, ...(at ?? address.nodes[0]!) });
+      const redis = new ioredis.Redis({ ...single, db: 0, ...(at ?? address.nodes[0]!) });
       logChanges(redis, logger, 'Redis subscription');
       subscribers.add(redis);
       redis.once('end', () => subscribers.delete(redis));
