@@ -10,7 +10,8 @@ import { dropDevicesOf } from '../features/push/sql.ts';
 import { reactionsEmptied } from '../features/reactions/happenings.ts';
 import { emptySnapshots, forgetReports } from '../features/reports/sql.ts';
 import { hasPins } from '../features/sql/flags.ts';
-import { eraseInSinks, wantLatest } from '../features/storage/happenings.ts';
+import { eraseInSinks } from '../features/storage/erasures.ts';
+import { wantLatestMessage } from '../features/storage/sql/thaw.ts';
 import { dropOfMessages, dropUnusedOf } from '../features/uploads/sql.ts';
 import { forgetMessages, forgetUser, keepMessageCreated } from '../features/webhooks/sql/payloads.ts';
 import type { Services } from '../features/context.ts';
@@ -25,7 +26,7 @@ export const createHappenings = (services: Needed): Happenings => ({
       if (emptied.length > 0 && (await dropOfMessages(tx, env, conv, emptied)) > 0)
         tx.afterCommit(() => services.media.wake());
     },
-    wantLatest,
+    async (tx, { env, conv, emptied }) => emptied.length > 0 && wantLatestMessage(tx, env, conv),
     (tx, emptied) => reactionsEmptied(services.reactions, tx, emptied),
     async (tx, { env, conv, flags, seqs }) => hasPins({ flags }) && dropPins(tx, env, conv, seqs),
     async (tx, { env, ids, hard }) => hard && forgetAnswers(tx, env, ids),

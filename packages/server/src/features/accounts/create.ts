@@ -4,18 +4,13 @@ import type { Clock, Ids } from '../../platform/clock.ts';
 import { Turns } from '../../platform/flow/turns.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { createMailer } from '../../platform/mail/mailer.ts';
-import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import { removeOldReadings } from '../audit/content.ts';
-import { removeOldInvitations } from './sql/invitations.ts';
 import { createMailQueue, createMailWorker } from './mail-queue.ts';
 import { createPasswords } from './passwords.ts';
 import type { AccountServices } from './account-services.ts';
-import { removeEndedSessions } from './sql/sessions.ts';
 
-const sweepMs = 10 * 60_000;
 /** How many pieces of work given to `later` may wait in this process; further ones are dropped. */
 const maxLater = 500;
 
@@ -54,11 +49,6 @@ export function createAccounts(options: {
       waiting = waiting.then(() => done);
     },
   };
-  const sweeper = createPeriodic(sweepMs, logger, 'account sweep', async () => {
-    await removeEndedSessions(db, clock);
-    await removeOldInvitations(db, services);
-    await removeOldReadings(db, clock);
-  });
 
   return {
     services,
@@ -66,10 +56,9 @@ export function createAccounts(options: {
     idle: (): Promise<void> => waiting,
     start: () => {
       if (services.mailQueue.enabled) worker.start();
-      sweeper.start();
     },
     stop: async () => {
-      await Promise.all([worker.stop(), sweeper.stop()]);
+      await worker.stop();
       mailer.close();
     },
   };

@@ -47,8 +47,7 @@ async function storageView({ db, env }: Context): Promise<AnalyticsReport['stora
   const { mode, status } = await storageOf(db, env.no);
   if (mode === 'managed') return { mode, sink: { status: 'idle', lagSeconds: 0 } };
   const { oldest, now } = await backlogOf(db, env.no, 1);
-  const since = oldest === null ? null : Date.parse(oldest);
-  return { mode: 'byo_db', sink: { status, lagSeconds: lagSeconds(since, Date.parse(now)) } };
+  return { mode: 'byo_db', sink: { status, lagSeconds: lagSeconds(oldest, now) } };
 }
 
 const monthOf = (ms: number): string => `${iso(ms).slice(0, 7)}-01T00:00:00.000Z`;

@@ -81,7 +81,3 @@ export const noteContentRead = (tx: Queryable, env: number, conv: number, accoun
        ON CONFLICT DO NOTHING RETURNING 1`,
     [env, conv, account, hour],
   );
-
-export async function removeContentReads(db: Queryable, before: Date): Promise<void> {
-  await db.query('DELETE FROM content_reads WHERE hour < $1', [before]);
-}

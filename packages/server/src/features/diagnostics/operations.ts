@@ -50,7 +50,7 @@ async function factsOf(ctx: Context, input: Input<'diagnostics.delivery'>) {
     level: member ? levelOf(member, defaultLevelOf(member, env.settings.defaultLevel), now) : null,
     /** What is older is no longer stored. */
     kept: {
-      membersSince: ago(await services.storage.retention.msOf(env.no)),
+      membersSince: ago(await services.storage.retentionMs(env.no)),
       sessionsSince: ago(limits.requestLogDays * dayMs),
       pushSince: ago(limits.requestLogDays * dayMs),
       webhooksSince: ago(limits.webhookReplayHours * 3_600_000),

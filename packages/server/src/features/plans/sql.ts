@@ -4,7 +4,6 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 export interface Notice {
   env: number;
   id: string;
-  org: number;
   plan: string;
   what: 'users' | 'connections';
   percent: number;
@@ -30,7 +29,7 @@ const noteSql = `
   ), noted AS (
     INSERT INTO plan_notices (env, at, what, percent) SELECT env, month, what, percent FROM near ON CONFLICT DO NOTHING
     RETURNING env, what, percent
-  ) SELECT DISTINCT ON (n.env, n.what) n.env, n.id, n.org, n.plan, n.what, n.percent, n.used, n.most
+  ) SELECT DISTINCT ON (n.env, n.what) n.env, n.id, n.plan, n.what, n.percent, n.used, n.most
     FROM near n JOIN noted k ON k.env = n.env AND k.what = n.what AND k.percent = n.percent ORDER BY n.env, n.what, n.percent DESC`;
 
 /** Notes each ceiling that is nearly or completely used, once a month, and returns those that are new. */

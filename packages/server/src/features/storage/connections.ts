@@ -6,7 +6,6 @@ import type { RemoteHistories, Tenant } from '../../platform/history/remote.ts';
 import { TargetError } from '../../platform/history/target.ts';
 import type { HistorySource } from '../../platform/history/target.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import { asideOf } from './aside.ts';
 import { slotContext } from './sql.ts';
 import type { SlotName, SlotRow, SlotSecret } from './sql.ts';
 
@@ -39,6 +38,20 @@ export const isDisconnected = (error: unknown): boolean =>
   error instanceof HistoryError &&
   !(error instanceof QueueFull) &&
   ['unreachable', 'timeout', 'authentication', 'tls', 'overloaded'].includes(error.errorClass);
+
+/**
+ * Why a slot is not connected to; null if it is. It is set aside if its database stopped the process that speaks with
+ * databases twice within an hour, or the operator says so. Nothing connects to it for an hour, in no process and after
+ * no restart, but a test by hand does. All times are of the store's clock.
+ */
+export function asideOf({ aside }: Pick<SlotRow, 'aside'>) {
+  if (aside === null) return null;
+  const byOperator = aside === 'operator';
+  const why = byOperator
+    ? 'the operator of this service did so'
+    : `what it sent stopped the process that reads it twice within an hour. It is tried again at ${aside}, or when it is tested`;
+  return { byOperator, error: new HistoryError('set_aside', undefined, why) };
+}
 
 export function createConnections(options: {
   vault: Vault;

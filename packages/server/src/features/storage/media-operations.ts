@@ -40,11 +40,12 @@ function shownOf(config: MediaConfig): object {
     const { cloud, apiKey } = parseCloudinaryUrl(config.cloudinaryUrl);
     return { cloudinaryUrl: `cloudinary://${apiKey}:***@${cloud}`, folder: config.folder ?? null };
   }
-  if (config.provider === 's3') {
-    const { provider: _p, secretAccessKey: _s, ...shown } = config;
-    return shown;
-  }
-  const { provider: _p, accountKey: _k, ...shown } = config;
+  const {
+    provider: _p,
+    secretAccessKey: _s,
+    accountKey: _k,
+    ...shown
+  } = config as MediaConfig & Record<'secretAccessKey' | 'accountKey', string>;
   return shown;
 }
 

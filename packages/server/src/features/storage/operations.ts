@@ -37,7 +37,6 @@ export async function update(ctx: Context, input: Input<'storage.update'>): Prom
       await audit(ctx, tx, 'storage.update', { mode: mode === 'byo_db' ? 'managed' : 'byo_db' }, { mode });
     }
   });
-  ctx.services.storage.retention.forget(ctx.env.no);
   ctx.services.storage.wake();
   return storageRecord(ctx);
 }

@@ -16,13 +16,12 @@ import type { ConnectionSettings, Db, PgOptions, Tx } from '../../platform/postg
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { MailQueue } from '../accounts/mail-queue.ts';
-import { ownersOf } from '../accounts/sql/organizations.ts';
 import { addFault } from './sql/faults.ts';
 import { createCold } from './cold.ts';
 import type { Cold } from './cold.ts';
 import { createConnections } from './connections.ts';
 import type { Connections } from './connections.ts';
-import type { Retention } from './retention.ts';
+import type { RetentionMs } from './retention.ts';
 import { sinkGauges } from './gauges.ts';
 import { createSink } from './sink.ts';
 import type { SlotName } from './sql.ts';
@@ -39,7 +38,7 @@ declare module '../context.ts' {
 export interface Storage {
   cold: Cold;
   connections: Connections;
-  retention: Retention;
+  retentionMs: RetentionMs;
   outbound: Outbound;
   egressIp: string | null;
   /** Counts a connection to a slot's database that somebody asked for; too many are `rate_limited`. */
@@ -75,10 +74,10 @@ export function createStorageService(options: {
   randomBytes: RandomBytes;
   node: string;
   log: Pick<ConversationLog, 'committed'>;
-  retention: Retention;
+  retentionMs: RetentionMs;
   mailQueue: MailQueue;
 }): StorageService {
-  const { config, db, clock, logger, metrics, retention } = options;
+  const { config, db, clock, logger, metrics, retentionMs } = options;
   // A separate pool, so that sinks and requests never wait for each other. What a crash of the store undoes is done
   // again.
   const workDb = new PgDb(options.connection, {
@@ -120,12 +119,7 @@ export function createStorageService(options: {
   async function told(tx: Tx, env: number, news: SinkNews): Promise<void> {
     await tell(options.log, tx, env, news.type, { data: news.data } as never);
     logger.warn({ env, news: news.type, ...news.data }, 'the sink of an environment changed its state');
-    const owners = await ownersOf(tx, env);
-    if (owners.length > 0)
-      await options.mailQueue.send(tx, owners[0]!.org, {
-        to: owners.map((o) => o.email),
-        ...mailOf(news, owners[0]!.env),
-      });
+    await options.mailQueue.toOwners(tx, env, (id) => mailOf(news, id));
   }
 
   const sink = createSink({
@@ -133,7 +127,6 @@ export function createStorageService(options: {
     db: workDb,
     connections,
     alarmingBacklog: config.sinkAlarm,
-    retentionMs: retention.msOf,
     tell: told,
     counted: (what, count) => records.inc({ what }, count),
   });
@@ -165,7 +158,7 @@ export function createStorageService(options: {
   return {
     cold,
     connections,
-    retention,
+    retentionMs,
     outbound,
     egressIp: config.egressIp ?? null,
     countTry: async (env, slot) => {
@@ -204,12 +197,6 @@ function mailOf(news: SinkNews, env: string): { subject: string; text: string } 
     ],
     'sink.recovered': ['works again', 'Your history database has all messages again.'],
   }[news.type] as [string, string];
-  return {
-    subject: `The history database of ${env} ${what[0]}`,
-    text: [
-      what[1],
-      '',
-      ...(news.type === 'sink.failing' ? [`Since ${news.data.since}: ${news.data.errorClass}.`] : []),
-    ].join('\n'),
-  };
+  const since = news.type === 'sink.failing' ? `\nSince ${news.data.since}: ${news.data.errorClass}.` : '';
+  return { subject: `The history database of ${env} ${what[0]}`, text: `${what[1]}\n${since}` };
 }

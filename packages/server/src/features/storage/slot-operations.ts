@@ -204,21 +204,16 @@ export async function list(
   return { data: await faults.listSlots(ctx.db, env) };
 }
 
-const set = async (
-  ctx: EnvironmentContext,
-  slot: 'a' | 'b',
-  action: 'storage.setAside' | 'storage.takeBack',
-): Promise<void> => {
-  await ctx.db.tx(async (tx) => {
-    const found = await sql.findSlot(tx, ctx.env.no, slot);
-    if (!found) throw noSlot(slot);
-    await faults.setAside(tx, ctx.env.no, slot, action === 'storage.setAside');
-    const aside = action === 'storage.setAside' ? 'operator' : null;
-    await audit(ctx, tx, action, { aside: found.aside }, { aside }, slot);
-  });
-};
+const set =
+  (action: 'storage.setAside' | 'storage.takeBack') =>
+  (ctx: EnvironmentContext, { slot }: Input<'storage.setAside'>): Promise<void> =>
+    ctx.db.tx(async (tx) => {
+      const found = await sql.findSlot(tx, ctx.env.no, slot);
+      if (!found) throw noSlot(slot);
+      await faults.setAside(tx, ctx.env.no, slot, action === 'storage.setAside');
+      const aside = action === 'storage.setAside' ? 'operator' : null;
+      await audit(ctx, tx, action, { aside: found.aside }, { aside }, slot);
+    });
 
-export const setAside = (ctx: EnvironmentContext, { slot }: Input<'storage.setAside'>): Promise<void> =>
-  set(ctx, slot, 'storage.setAside');
-export const takeBack = (ctx: EnvironmentContext, { slot }: Input<'storage.takeBack'>): Promise<void> =>
-  set(ctx, slot, 'storage.takeBack');
+export const setAside = set('storage.setAside');
+export const takeBack = set('storage.takeBack');

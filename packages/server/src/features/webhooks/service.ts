@@ -7,7 +7,6 @@ import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
 import type { Logger } from '../../platform/logging.ts';
-import { createMailer } from '../../platform/mail/mailer.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { createOutbound } from '../../platform/outbound/outbound.ts';
 import type { NameResolver } from '../../platform/outbound/resolver.ts';
@@ -16,10 +15,12 @@ import { createPeriodic } from '../../platform/flow/periodic.ts';
 import { PgDb } from '../../platform/postgres/db.ts';
 import type { ConnectionSettings, Db, PgOptions } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import { mailQueue } from '../accounts/mail-queue.ts';
+import type { MailQueue } from '../accounts/mail-queue.ts';
 import type { Recorder } from '../logs/recorder.ts';
 import { createDeliverer, webhookQueue } from './deliver.ts';
 import type { Outcome } from './deliver.ts';
-import { disableFailing, mailQueue, sendNotice } from './disable.ts';
+import { disableFailing } from './disable.ts';
 import { createDeliveries } from './sql/deliveries.ts';
 import { removeOldDeliveries, removeOldPayloads } from './sql/sweep.ts';
 
@@ -42,13 +43,12 @@ export interface Webhooks {
 const slots = 1_000;
 /** An attempt takes 10 s at most; the rest is for writing its result. */
 const leaseMs = 20_000;
-const mailLeaseMs = 120_000;
 const sweepMs = 60_000;
 const workConnections = 4;
 const depthMs = 10_000;
 
 export function createWebhookService(options: {
-  config: Pick<Config, 'allowPrivateTargets' | 'smtpUrl' | 'mailFrom'>;
+  config: Pick<Config, 'allowPrivateTargets'>;
   db: Db;
   connection: ConnectionSettings;
   names: NameResolver;
@@ -61,8 +61,9 @@ export function createWebhookService(options: {
   work: WorkSignal;
   random: () => number;
   recorder: Pick<Recorder, 'add'>;
+  mailQueue: MailQueue;
 }) {
-  const { config, db, clock, logger, metrics } = options;
+  const { config, db, logger, metrics } = options;
   // A separate pool, so that deliveries and requests never wait for each other.
   const workDb = new PgDb(options.connection, {
     max: workConnections,
@@ -75,7 +76,6 @@ export function createWebhookService(options: {
     resolve: options.names.resolve,
     failed: options.names.failed,
   });
-  const mailer = createMailer({ url: config.smtpUrl, from: config.mailFrom }, logger);
   const measure = measures(metrics);
   const deliverer = createDeliverer({
     ...options,
@@ -103,31 +103,15 @@ export function createWebhookService(options: {
     },
     record: deliverer.record,
   });
-  const mails = createWorker({
-    db: workDb,
-    logger,
-    queue: mailQueue.name,
-    slots: 4,
-    leaseMs: mailLeaseMs,
-    run: (jobs) =>
-      Promise.resolve(
-        jobs.map(async (job) => {
-          const { runAt, error } = await sendNotice(workDb, mailer, job, clock.now());
-          if (error !== undefined) logger.warn({ err: error, again: runAt }, 'a mail could not be sent');
-          return { runAt };
-        }),
-      ),
-  });
   options.work.on(webhookQueue.name, () => worker.wake());
   const sweeper = createPeriodic(sweepMs, logger, 'webhook sweep', async () => {
-    if ((await disableFailing(workDb)) > 0) mails.wake();
+    await disableFailing(workDb, options.mailQueue, logger);
     await removeOldDeliveries(workDb);
     await removeOldPayloads(workDb);
     await removeEmptyLanes(workDb);
   });
   const gauges = createPeriodic(depthMs, logger, 'queue depth', async () => {
-    for (const name of [webhookQueue.name, mailQueue.name])
-      measure.depth.set(name, await depth(workDb, name));
+    for (const [name, queue] of queues) measure.depth.set(name, await depth(workDb, queue.name));
   });
 
   const consumer: Consumer = {
@@ -161,19 +145,24 @@ export function createWebhookService(options: {
     },
     /** Starts delivering, in processes with the role worker, once the database is ready. */
     start: () => {
-      for (const part of [worker, mails, sweeper, gauges]) part.start();
+      for (const part of [worker, sweeper, gauges]) part.start();
     },
     stop: async () => {
-      await Promise.all([worker, mails, sweeper, gauges].map((part) => part.stop()));
+      await Promise.all([worker, sweeper, gauges].map((part) => part.stop()));
     },
     /** Closes the service's connections, which operations use too. */
     close: async () => {
-      mailer.close();
       outbound.close();
       await workDb.close();
     },
   };
 }
+
+/** The queues that /metrics shows, by their names there. */
+const queues = [
+  ['webhook', webhookQueue],
+  ['mail', mailQueue],
+] as const;
 
 function measures(metrics: Metrics) {
   const attempts = metrics.counter('parley_webhook_attempts_total', 'Webhook attempts, by result', [
@@ -192,7 +181,7 @@ function measures(metrics: Metrics) {
     [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 60, 600, 3_600, 86_400],
   );
   const depths = new Map<string, number>();
-  for (const name of [webhookQueue.name, mailQueue.name])
+  for (const [name] of queues)
     metrics.gauge(`parley_queue_${name}_jobs`, `Jobs of the queue ${name}`, () => depths.get(name) ?? 0);
   return {
     depth: depths,

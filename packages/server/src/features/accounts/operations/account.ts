@@ -9,7 +9,6 @@ import { recordOwn, signedIn } from '../context.ts';
 import { passwordMail } from '../mail-texts.ts';
 import * as passkeys from '../passkeys.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
-import { relyingParty } from '../relying-party.ts';
 import * as factors from '../second-factor.ts';
 import { dropReset } from '../sql/resets.ts';
 import { endOtherSessions, endSession, hasSession, listSessions } from '../sql/sessions.ts';
@@ -131,14 +130,20 @@ export const listPasskeys = async (ctx: AccountContext): Promise<Output<'account
 });
 
 export const passkeyOptions = async (ctx: AccountContext): Promise<object> =>
-  passkeys.registrationOptions(ctx.db, ctx.services.accounts, await load(ctx), relyingParty(ctx));
+  passkeys.registrationOptions(ctx.db, ctx.services.accounts, await load(ctx), passkeys.relyingParty(ctx));
 
 export const addPasskey = (
   ctx: AccountContext,
   input: Input<'account.addPasskey'>,
 ): Promise<Output<'account.addPasskey'>> =>
   changeFactors(ctx, async (tx, account) => {
-    const passkey = await passkeys.addPasskey(tx, ctx.services.accounts, account, relyingParty(ctx), input);
+    const passkey = await passkeys.addPasskey(
+      tx,
+      ctx.services.accounts,
+      account,
+      passkeys.relyingParty(ctx),
+      input,
+    );
     await recordOwn(ctx, tx, account, 'account.addPasskey', {
       after: { id: passkey.id, name: passkey.name },
     });

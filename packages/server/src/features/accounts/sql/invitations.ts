@@ -133,10 +133,3 @@ export async function useInvitation(tx: Queryable, invitation: Invitation): Prom
   ]);
   if (!used || !isCovered(used)) throw gone();
 }
-
-export async function removeOldInvitations(db: Queryable, { clock }: AccountServices): Promise<void> {
-  await db.query(
-    'DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE expires_at <= $1 LIMIT 10000)',
-    [new Date(clock.now())],
-  );
-}

@@ -83,7 +83,3 @@ export const keepChallenge = (tx: Queryable, challenge: Buffer, expiresAt: Date)
     'INSERT INTO passkey_challenges (challenge, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING 1',
     [challenge, expiresAt],
   );
-
-export async function removeEndedChallenges(tx: Queryable, now: Date): Promise<void> {
-  await tx.query('DELETE FROM passkey_challenges WHERE expires_at < $1', [now]);
-}

@@ -140,13 +140,3 @@ export const listSessions = (db: Queryable, clock: Clock, account: number): Prom
 /** dashboard#reauth: whether the sign-in is recent enough for operations that need a recent one. */
 export const isRecent = (session: { signedInAt: string }, clock: Clock): boolean =>
   clock.now() - Date.parse(session.signedInAt) < sessionTimes.recentMs;
-
-/** Deletes sessions that ended by themselves, at most 10,000 a call. */
-export async function removeEndedSessions(db: Queryable, clock: Clock): Promise<void> {
-  await db.query(
-    `DELETE FROM account_sessions WHERE id IN (
-       SELECT id FROM account_sessions WHERE used_at <= $1::timestamptz - interval '${sessionTimes.idleMs} milliseconds'
-       ORDER BY used_at LIMIT 10000)`,
-    [new Date(clock.now())],
-  );
-}

@@ -70,7 +70,7 @@ export const wantedMessages = (
     [env],
   );
 
-/** Asks for the latest message of the conversation, if that has left. */
+/** Asks for the latest message of the conversation, if that has left: the sink fetches it back, for lists. */
 export async function wantLatestMessage(tx: Queryable, env: number, conv: number): Promise<void> {
   await tx.query(
     `UPDATE sink_conversations s SET want_seq = m.seq FROM conversations c JOIN messages m ON m.env = c.env AND m.conv = c.no
