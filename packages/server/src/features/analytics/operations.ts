@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { analyticsFigures, limits } from '@parley/protocol';
-import type { AnalyticsFigures, AnalyticsReport, Input, UsageReport } from '@parley/protocol';
+import type { AnalyticsFigures, AnalyticsReport, Input } from '@parley/protocol';
 import { Reply } from '../context.ts';
-import type { Context } from '../context.ts';
+import type { Context, Operation } from '../context.ts';
 import { backlogOf, storageOf } from '../storage/sql.ts';
 import { lagSeconds } from '../storage/state.ts';
 import { figuresOf, summed } from './figures.ts';
@@ -113,7 +113,7 @@ function csv(steps: { t: string; counts: Counts }[]): Reply<Readable> {
   });
 }
 
-export async function usage(ctx: Context, input: Input<'usage.get'>): Promise<UsageReport> {
+export const usage: Operation<Context, 'usage.get'> = async (ctx, input) => {
   const now = ctx.services.clock.now();
   const range = readRange(input, now);
   await ctx.services.analytics.catchUp();
@@ -131,4 +131,4 @@ export async function usage(ctx: Context, input: Input<'usage.get'>): Promise<Us
     };
   });
   return { data, plan: plan(ctx), range: rangeView(range, now) };
-}
+};

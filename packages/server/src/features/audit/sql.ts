@@ -16,13 +16,12 @@ type NewEntry = [
   changes: string,
 ];
 
-export async function insertEntry(tx: Queryable, entry: NewEntry): Promise<void> {
-  await tx.query(
+export const insertEntry = (tx: Queryable, entry: NewEntry) =>
+  tx.query(
     `INSERT INTO audit (id, env, org, actor, action, target, usr, ip, request_id, changes)
      VALUES ($1, $2, coalesce($3, (SELECT org FROM environments WHERE no = $2)), $4, $5, $6, $7, $8, $9, $10)`,
     entry,
   );
-}
 
 export type AuditRow = AuditEntry & { no: number };
 

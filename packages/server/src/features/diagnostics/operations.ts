@@ -1,7 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { DeliveryDiagnosis, Input, TimelineStep } from '@parley/protocol';
 import { notFound } from '../../platform/api-errors.ts';
-import type { Context } from '../context.ts';
+import type { Context, Operation } from '../context.ts';
 import { mentionOf } from '../extras.ts';
 import { defaultLevelOf, isPushed, levelOf } from '../levels.ts';
 import type { Level } from '../levels.ts';
@@ -58,10 +58,7 @@ async function factsOf(ctx: Context, input: Input<'diagnostics.delivery'>) {
   };
 }
 
-export async function delivery(
-  ctx: Context,
-  input: Input<'diagnostics.delivery'>,
-): Promise<DeliveryDiagnosis> {
+export const delivery: Operation<Context, 'diagnostics.delivery'> = async (ctx, input) => {
   const facts = await factsOf(ctx, input);
   const { message, user, member, level, kept } = facts;
   const was = wasMember(facts);
@@ -92,7 +89,7 @@ export async function delivery(
     timeline: timelineOf(facts, was),
     kept,
   };
-}
+};
 
 const dayMs = 86_400_000;
 

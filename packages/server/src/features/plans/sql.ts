@@ -1,5 +1,6 @@
 import type { Plan } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { arraysOf } from '../../platform/postgres/rows.ts';
 
 export interface Notice {
   env: number;
@@ -36,9 +37,4 @@ const noteSql = `
 export const noteCeilings = (
   tx: Queryable,
   plans: readonly Pick<Plan, 'name' | 'mauLimit' | 'connectionLimit'>[],
-): Promise<Notice[]> =>
-  tx.query<Notice>(noteSql, [
-    plans.map(({ name }) => name),
-    plans.map(({ mauLimit }) => mauLimit),
-    plans.map(({ connectionLimit }) => connectionLimit),
-  ]);
+): Promise<Notice[]> => tx.query<Notice>(noteSql, arraysOf(plans, 'name', 'mauLimit', 'connectionLimit'));

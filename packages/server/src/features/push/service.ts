@@ -162,7 +162,12 @@ export function createPushService(options: {
   });
   options.work.on(lostQueue.name, () => looker.wake());
   const lostSockets = createLostSockets(db, () => options.work.raise(lostQueue.name));
-  const sweeper = createPeriodic(sweepMs, logger, 'push sweep', () => sql.correctListeners(db));
+  const sweeper = createPeriodic(
+    sweepMs,
+    logger,
+    'push sweep',
+    async () => void (await sql.correctListeners(db)),
+  );
   const gauges = createPeriodic(depthMs, logger, 'push queue depth', async () => {
     jobs = (await depth(db, planQueue.name)) + (await depth(db, sendQueue.name));
   });

@@ -8,9 +8,6 @@ import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { createRemoteHistories } from '../../platform/history/remote.ts';
-import { createOutbound } from '../../platform/outbound/outbound.ts';
-import type { Outbound } from '../../platform/outbound/outbound.ts';
-import type { NameResolver } from '../../platform/outbound/resolver.ts';
 import { PgDb } from '../../platform/postgres/db.ts';
 import type { ConnectionSettings, Db, PgOptions, Tx } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
@@ -18,9 +15,7 @@ import type { Vault } from '../../platform/secrets.ts';
 import type { MailQueue } from '../accounts/mail-queue.ts';
 import { addFault } from './sql/faults.ts';
 import { createCold } from './cold.ts';
-import type { Cold } from './cold.ts';
 import { createConnections } from './connections.ts';
-import type { Connections } from './connections.ts';
 import type { RetentionMs } from './retention.ts';
 import { sinkGauges } from './gauges.ts';
 import { createSink } from './sink.ts';
@@ -29,29 +24,10 @@ import type { SinkNews } from './state.ts';
 
 declare module '../context.ts' {
   interface Services {
-    storage: Storage;
+    storage: ReturnType<typeof createStorageService>;
   }
 }
 /** Builds the parts of customers' storage, and gives sinks that have work their turn. */
-
-/** What operations need of customers' own storage. */
-export interface Storage {
-  cold: Cold;
-  connections: Connections;
-  retentionMs: RetentionMs;
-  outbound: Outbound;
-  egressIp: string | null;
-  /** Counts a connection to a slot's database that somebody asked for; too many are `rate_limited`. */
-  countTry(env: number, slot: SlotName): Promise<void>;
-  /** Something was changed that the sink should see now. */
-  wake(): void;
-}
-
-export interface StorageService extends Storage {
-  start(): void;
-  stop(): Promise<void>;
-  close(): Promise<void>;
-}
 
 /** How many environments' sinks run at once in one process. */
 const slots = 16;
@@ -63,7 +39,6 @@ export function createStorageService(options: {
   db: Db;
   connection: ConnectionSettings;
   onError: PgOptions['onError'];
-  names: NameResolver;
   vault: Vault;
   clock: Clock;
   timers: Timers;
@@ -76,7 +51,7 @@ export function createStorageService(options: {
   log: Pick<ConversationLog, 'committed'>;
   retentionMs: RetentionMs;
   mailQueue: MailQueue;
-}): StorageService {
+}) {
   const { config, db, clock, logger, metrics, retentionMs } = options;
   // A separate pool, so that sinks and requests never wait for each other. What a crash of the store undoes is done
   // again.
@@ -84,10 +59,6 @@ export function createStorageService(options: {
     max: workConnections,
     onError: options.onError,
     settings: workSettings,
-  });
-  const outbound = createOutbound({
-    allowPrivate: config.allowPrivateTargets,
-    resolve: options.names.resolve,
   });
   const settings = { allowPrivate: config.allowPrivateTargets, dnsServers: config.dnsServers };
   const inProcess = () => createRemoteHistories({ settings, clock, logger });
@@ -159,14 +130,15 @@ export function createStorageService(options: {
     cold,
     connections,
     retentionMs,
-    outbound,
     egressIp: config.egressIp ?? null,
-    countTry: async (env, slot) => {
+    /** Counts a connection to a slot's database that somebody asked for; too many are `rate_limited`. */
+    countTry: async (env: number, slot: SlotName): Promise<void> => {
       const [verdict] = await options.limiter.take([
         { key: { what: 'slot', of: `${env}:${slot}` }, limit: rateLimits.slotTries },
       ]);
       if (!verdict!.allowed) throw new ApiError('rate_limited', { retryAfterMs: verdict!.retryAfterMs });
     },
+    /** Something was changed that the sink should see now. */
     wake: () => loop.wake(),
     start: () => {
       loop.start();
@@ -179,7 +151,6 @@ export function createStorageService(options: {
     close: async () => {
       await connections.close();
       await Promise.all([histories.close(), trials.close()]);
-      outbound.close();
       await workDb.close();
     },
   };

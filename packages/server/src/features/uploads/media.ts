@@ -28,41 +28,7 @@ declare module '../context.ts' {
   }
 }
 
-/** What operations see of the media storage. */
-export interface Media {
-  /**
-   * The place where new files of an environment go, as rows store it (migrations/0028). Throws `storage_unavailable`
-   * if there is none.
-   */
-  placeFor(env: number): Promise<number>;
-  /** Runs one exchange with the storage of a place. A provider that fails becomes `storage_unavailable` (uploads#storage-unavailable). */
-  reach<T>(env: number, place: number | null, work: (storage: MediaStorage) => Promise<T>): Promise<T>;
-  /**
-   * A storage that is not in use yet, for a test of its settings. Throws TypeError or OutboundRefused if they cannot
-   * work.
-   */
-  tryOut(config: MediaConfig, env: number): { storage: MediaStorage; request: Outbound['request'] };
-  /** The storage that new files go to. */
-  currentFor(env: number): Promise<{ storage: MediaStorage; request: Outbound['request'] }>;
-  /** Stores a customer's storage settings and returns their number. */
-  add(tx: Queryable, env: number, config: MediaConfig, shown: object, at: string): Promise<number>;
-  /** Deletes an upload at once, whatever happens to the caller's transaction, and removes its object. */
-  discard(env: number, id: string): Promise<void>;
-  /** Must be called when objects wait for their removal. */
-  wake(): void;
-}
-
-export interface MediaService extends Media {
-  /** Handles transfers of managed files, before the API and its body parser. Returns true if it took the request. */
-  intercept(req: IncomingMessage, res: ServerResponse, stamp: () => Promise<void>): boolean;
-  /** Must be called when the port is known, for the default of CHAT_MEDIA_ORIGIN. */
-  open(port: number): Promise<void>;
-  /** Starts the clean-up. */
-  start(): void;
-  stop(): Promise<void>;
-  /** Closes the connections to the storage. */
-  close(): void;
-}
+export type Media = ReturnType<typeof createMediaService>;
 
 export interface MediaOptions {
   config: Pick<Config, 'host' | 'dataDir' | 'media' | 'mediaOrigin' | 'allowPrivateTargets'>;
@@ -81,7 +47,7 @@ const inDirectory = -1;
 const inBucket = -2;
 const mostOpened = 1_000;
 
-export function createMediaService(options: MediaOptions): MediaService {
+export function createMediaService(options: MediaOptions) {
   const { config, db, clock, ids, vault, logger } = options;
   const now = () => new Date(clock.now());
   // The operator's own setting may name a private address; what a customer enters may not.
@@ -101,12 +67,17 @@ export function createMediaService(options: MediaOptions): MediaService {
   /** Customers' storages by number; a number never changes its meaning. */
   const opened = new Map<number, MediaStorage>();
 
+  /** A storage that is not in use yet, for a test of its settings. Throws TypeError or OutboundRefused if they cannot work. */
   function tryOut(given: MediaConfig, env: number): { storage: MediaStorage; request: Outbound['request'] } {
     if ('endpoint' in given && given.endpoint !== undefined) guarded.checkUrl(given.endpoint);
     const request = guardedFor(env);
     return { storage: createMedia(given, { request, now }), request };
   }
 
+  /**
+   * The place where new files of an environment go, as rows store it (migrations/0028). An exchange with it throws
+   * `storage_unavailable` if there is none.
+   */
   async function placeFor(env: number): Promise<number> {
     return (await mediaOf(db, env)) ?? (bucket ? inBucket : inDirectory);
   }
@@ -130,6 +101,7 @@ export function createMediaService(options: MediaOptions): MediaService {
     return storage;
   }
 
+  /** Runs one exchange with the storage of a place. A provider that fails becomes `storage_unavailable` (uploads#storage-unavailable). */
   async function reach<T>(
     env: number,
     place: number | null,
@@ -158,24 +130,31 @@ export function createMediaService(options: MediaOptions): MediaService {
     placeFor,
     reach,
     tryOut,
-    currentFor: async (env) => {
+    /** The storage that new files go to. */
+    currentFor: async (env: number) => {
       const place = await placeFor(env);
       return {
         storage: await storageAt(env, place),
         request: place > 0 ? guardedFor(env) : outbound.request,
       };
     },
-    add: (tx, env, given, shown, at) => {
+    /** Stores a customer's storage settings and returns their number. */
+    add: (tx: Queryable, env: number, given: MediaConfig, shown: object, at: string): Promise<number> => {
       const sealed = vault.seal(JSON.stringify(given), sealContext(env));
       return insertMediaStorage(tx, env, { provider: given.provider, sealed, shown, at });
     },
-    discard: async (env, id) => {
+    /** Deletes an upload at once, whatever happens to the caller's transaction, and removes its object. */
+    discard: async (env: number, id: string): Promise<void> => {
       await dropUpload(db, env, id);
       sweeper.wake();
     },
+    /** Must be called when objects wait for their removal. */
     wake: () => sweeper.wake(),
-    intercept: (req, res, stamp) => managed?.handle(req, res, stamp) ?? false,
-    async open(port) {
+    /** Handles transfers of managed files, before the API and its body parser. Returns true if it took the request. */
+    intercept: (req: IncomingMessage, res: ServerResponse, stamp: () => Promise<void>): boolean =>
+      managed?.handle(req, res, stamp) ?? false,
+    /** Must be called when the port is known, for the default of CHAT_MEDIA_ORIGIN. */
+    async open(port: number): Promise<void> {
       // Files that were stored before the bucket was configured stay readable.
       if (bucket && !existsSync(join(config.dataDir, 'media'))) return;
       const storage = createManaged({

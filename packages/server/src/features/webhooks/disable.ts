@@ -3,7 +3,7 @@ import type { Logger } from '../../platform/logging.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import type { MailQueue } from '../accounts/mail-queue.ts';
 import { lockEnvironment, setListeners } from './sql.ts';
-import { failingEndpoints, markDisabled } from './sql/health.ts';
+import { failingEndpoints, markDisabled } from './sql/deliveries.ts';
 
 /** webhooks#disabled: an endpoint that does not work is disabled, and the owner is told by e-mail. */
 

@@ -90,17 +90,11 @@ export function createWebhookService(options: {
     queue: webhookQueue.name,
     slots,
     leaseMs,
-    run: async (jobs, signal) => {
-      const started = await deliverer.start(
+    run: (jobs, signal) =>
+      deliverer.start(
         jobs.map((j) => j.ref!),
         signal,
-      );
-      return started.map(
-        (outcome) =>
-          outcome ??
-          Promise.resolve({ delivery: 0, env: 0, endpoint: 0, status: null, attempt: null, runAt: null }),
-      );
-    },
+      ),
     record: deliverer.record,
   });
   options.work.on(webhookQueue.name, () => worker.wake());
@@ -138,10 +132,8 @@ export function createWebhookService(options: {
     consumer,
     queued: () => options.work.raise(webhookQueue.name),
     deliver: async (no: number): Promise<void> => {
-      const [outcome] = await deliverer.start([no]);
-      if (!outcome) return;
-      const result = await outcome;
-      await db.tx((tx) => deliverer.record(tx, [result]));
+      const outcomes = await Promise.all(await deliverer.start([no]));
+      await db.tx((tx) => deliverer.record(tx, outcomes));
     },
     /** Starts delivering, in processes with the role worker, once the database is ready. */
     start: () => {

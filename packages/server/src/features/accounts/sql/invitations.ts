@@ -36,18 +36,12 @@ const isCovered = ({ org, role, madeAs }: Invitation): boolean =>
   org === null || givenBy(madeAs).includes(role);
 
 /** Withdraws what an account gave out beyond the role that it has now; null if it has none any more. */
-export async function withdrawUncovered(
-  tx: Queryable,
-  org: number,
-  account: number,
-  now: AccountRole | null,
-): Promise<void> {
-  await tx.query('DELETE FROM invitations WHERE org = $1 AND invited_by = $2 AND role <> ALL ($3::text[])', [
+export const withdrawUncovered = (tx: Queryable, org: number, account: number, now: AccountRole | null) =>
+  tx.query('DELETE FROM invitations WHERE org = $1 AND invited_by = $2 AND role <> ALL ($3::text[])', [
     org,
     account,
     givenBy(now),
   ]);
-}
 
 /** Inviting an address again replaces its earlier invitation. */
 export async function invite(
@@ -100,9 +94,8 @@ export const pendingInvitation = (tx: Queryable, { clock }: AccountServices, org
     [org, normalEmail(email), new Date(clock.now())],
   );
 
-export async function withdrawInvitation(tx: Queryable, org: number, id: string): Promise<void> {
-  await tx.query('DELETE FROM invitations WHERE org = $1 AND id = $2', [org, id]);
-}
+export const withdrawInvitation = (tx: Queryable, org: number, id: string) =>
+  tx.query('DELETE FROM invitations WHERE org = $1 AND id = $2', [org, id]);
 
 const gone = () =>
   new ApiError('not_found', { message: 'The invitation was used, withdrawn or is older than 7 days.' });

@@ -105,9 +105,8 @@ export async function renewToken(
   return session ? { token, session } : null;
 }
 
-export async function endByToken(db: Queryable, token: string): Promise<void> {
-  await db.query('DELETE FROM account_sessions WHERE token = $1', [hashToken(token)]);
-}
+export const endByToken = (db: Queryable, token: string) =>
+  db.query('DELETE FROM account_sessions WHERE token = $1', [hashToken(token)]);
 
 /** Returns true if the account had this session. */
 export const endSession = (db: Queryable, account: number, id: string): Promise<boolean> =>
