@@ -1,12 +1,11 @@
-import type { Clock } from '../../platform/clock.ts';
 import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
 import type { Periodic } from '../../platform/flow/periodic.ts';
-import type { Logger } from '../../platform/logging.ts';
 import type { Mail, Mailer } from '../../platform/mail/mailer.ts';
-import type { Db, Queryable } from '../../platform/postgres/db.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import type { Platform } from '../platform.ts';
 import { ownersOf } from './sql/organizations.ts';
 
 /**
@@ -51,14 +50,13 @@ export function createMailQueue(vault: Vault, enabled: boolean): MailQueue {
   };
 }
 
-export function createMailWorker(options: {
-  db: Db;
-  mailer: Mailer;
-  vault: Vault;
-  clock: Clock;
-  logger: Logger;
-}): Periodic {
-  const { mailer, vault, clock, logger } = options;
+export function createMailWorker({
+  db,
+  vault,
+  clock,
+  logger,
+  mailer,
+}: Pick<Platform, 'db' | 'vault' | 'clock' | 'logger'> & { mailer: Mailer }): Periodic {
   async function run(job: Job): Promise<{ runAt: Date | null }> {
     const sealed = Buffer.from(job.data as string, 'base64');
     try {
@@ -72,7 +70,7 @@ export function createMailWorker(options: {
     }
   }
   return createWorker({
-    db: options.db,
+    db,
     logger,
     queue: mailQueue.name,
     slots,

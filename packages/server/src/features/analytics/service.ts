@@ -28,9 +28,11 @@ const fillAtOnce = 20_000;
 
 declare module '../context.ts' {
   interface Services {
-    analytics: ReturnType<typeof createAnalytics>;
+    analytics: Analytics;
   }
 }
+
+export type Analytics = ReturnType<typeof createAnalytics>;
 
 export function createAnalytics(options: {
   db: Queryable;

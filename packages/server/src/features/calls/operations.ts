@@ -12,7 +12,7 @@ import { lockForChange, readable, requireWriting, requireWritingIn } from '../co
 import { requirePosting } from '../conversations/rules.ts';
 import { roleOf } from '../conversations/sql/members.ts';
 import { listMembers } from '../conversations/sql.ts';
-import { decodeCursor, encodeCursor, isInteger, pageLimit, shown } from '../pages.ts';
+import { isInteger, listPage } from '../pages.ts';
 import { findUser } from '../users/sql.ts';
 import { ended, settled, withMove, withNewcomer } from './call-state.ts';
 import { later, unheardMs } from './jobs.ts';
@@ -154,23 +154,25 @@ async function begin(ctx: Context, tx: Tx, call: CallRow): Promise<void> {
 }
 
 export const list: Operation<Context, 'calls.list'> = async (ctx, input) => {
-  const limit = pageLimit(input.limit);
-  const before = input.cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeCursor(input.cursor, isInteger);
   const conv =
     input.conversationId === undefined ? null : (await readable(ctx, ctx.db, input.conversationId)).no;
   const user = input.userId === undefined ? null : await findUser(ctx.db, ctx.env.no, input.userId);
   if (user === undefined) return { data: [], hasMore: false, nextCursor: null };
-  const rows = await sql.listCalls(ctx.db, {
+  const filter = {
     env: ctx.env.no,
     conv,
     user: user?.no ?? null,
     live: input.live,
-    before,
     member: conv === null ? (ctx.caller.user?.no ?? null) : null,
-    limit: limit + 1,
-  });
-  const { data, more } = await shown(rows, limit, sql.viewCall);
-  return { data, hasMore: more, nextCursor: more ? encodeCursor(rows[data.length - 1]!.no) : null };
+  };
+  const page = await listPage(
+    input,
+    isInteger,
+    (before, limit) => sql.listCalls(ctx.db, { ...filter, before: before ?? Number.MAX_SAFE_INTEGER, limit }),
+    ({ no }) => no,
+    sql.viewCall,
+  );
+  return { ...page, hasMore: page.nextCursor !== null };
 };
 
 export const get: Operation<Context, 'calls.get'> = async (ctx, input) => {

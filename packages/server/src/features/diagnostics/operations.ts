@@ -61,18 +61,11 @@ async function factsOf(ctx: Context, input: Input<'diagnostics.delivery'>) {
 export const delivery: Operation<Context, 'diagnostics.delivery'> = async (ctx, input) => {
   const facts = await factsOf(ctx, input);
   const { message, user, member, level, kept } = facts;
+  const { conv: _conv, sender: _sender, extras: _extras, ...shown } = message;
   const was = wasMember(facts);
   const verdict = verdictOf(facts, was);
   return {
-    message: {
-      id: message.id,
-      conversationId: message.cid,
-      seq: message.seq,
-      senderId: message.senderId,
-      createdAt: message.createdAt,
-      editedAt: message.editedAt,
-      deletedAt: message.deletedAt,
-    },
+    message: shown,
     user: { id: user.id, deactivatedAt: user.deactivatedAt },
     verdict,
     summary: sentences[verdict],
@@ -183,14 +176,8 @@ function fanout(message: MessageFacts, sockets: SocketFacts[], was: boolean | nu
   return step(message.createdAt, 'fanout', title, sockets.length > 0, { sockets: sockets.length, nodes });
 }
 
-const socketStep = (s: SocketFacts, title: string): TimelineStep =>
-  step(s.openedAt, 'socket', title, null, {
-    sessionId: s.id,
-    node: s.node,
-    sdk: s.sdk,
-    closedAt: s.closedAt,
-    closeCode: s.closeCode,
-  });
+const socketStep = ({ id: sessionId, openedAt, ...socket }: SocketFacts, title: string): TimelineStep =>
+  step(openedAt, 'socket', title, null, { sessionId, ...socket });
 
 function webhookStep({ id, endpoint, type, status, createdAt, attempts }: WebhookFacts): TimelineStep {
   const last = attempts.at(-1);

@@ -8,7 +8,7 @@ import type { LevelRow } from '../levels.ts';
 
 export interface MessageFacts {
   conv: number;
-  cid: string;
+  conversationId: string;
   id: string;
   seq: number;
   sender: number | null;
@@ -22,7 +22,7 @@ export interface MessageFacts {
 export const messageFacts = (db: Queryable, env: number, id: string) =>
   firstRow<MessageFacts>(
     db,
-    `SELECT m.conv, c.id AS cid, m.id, m.seq, m.sender, u.id AS "senderId", m.created_at AS "createdAt",
+    `SELECT m.conv, c.id AS "conversationId", m.id, m.seq, m.sender, u.id AS "senderId", m.created_at AS "createdAt",
        m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.extras
      FROM messages m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
      LEFT JOIN users u ON u.env = m.env AND u.no = m.sender

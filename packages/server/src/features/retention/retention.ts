@@ -1,7 +1,15 @@
 import { limits } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { sessionTimes } from '../accounts/sql/sessions.ts';
-import { batch, keepSentIds, removeEvents, removeHours, removeOlder } from './sql.ts';
+import {
+  batch,
+  keepSentIds,
+  removeDeliveries,
+  removeEvents,
+  removeHours,
+  removeOlder,
+  removePayloads,
+} from './sql.ts';
 
 /**
  * Removes expired rows: clientMsgIds by dropping the partition of a whole day (log/sql/sent_ids.sql), all others in batches, so that no
@@ -64,6 +72,8 @@ export async function removeExpired(
     await remove(table, () => removeOlder(db, table, column, hours, now));
   // Events stay as long as their environment says.
   await remove('events', () => removeEvents(db, eventRetentionMs / 3_600_000, now));
+  await remove('webhook_deliveries', () => removeDeliveries(db));
+  await remove('webhook_payloads', () => removePayloads(db));
   for (const table of hourly) await remove('hours', () => removeHours(db, table, now));
   return removed;
 }

@@ -10,13 +10,6 @@ import { isDisconnected } from './connections.ts';
 import type { Connections } from './connections.ts';
 import { coldSlots } from './sql.ts';
 
-/**
- * Reads messages that only the customer's database has. Our own store knows which messages exist and in which order;
- * their content comes from here. A database that is down costs one waiting request: while its circuit is open, all
- * others are refused at once.
- */
-export type Cold = ReturnType<typeof createCold>;
-
 const readMs = 5_000;
 /** If nothing was answered for this many milliseconds, one read goes on waiting, and all others are refused at once. */
 const stallMs = 1_500;
@@ -39,6 +32,11 @@ interface Read {
   refuse(error: unknown): void;
 }
 
+/**
+ * Reads messages that only the customer's database has. Our own store knows which messages exist and in which order;
+ * their content comes from here. A database that is down costs one waiting request: while its circuit is open, all
+ * others are refused at once.
+ */
 export function createCold(options: {
   db: Queryable;
   connections: Pick<Connections, 'open' | 'drop'>;

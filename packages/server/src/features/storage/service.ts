@@ -1,17 +1,11 @@
 import { ApiError, rateLimits } from '@parley/protocol';
-import type { Config } from '../../config.ts';
 import type { ConversationLog } from '../../log/conversation-log.ts';
 import { tell } from '../../log/record.ts';
-import type { Clock, RandomBytes, Timers } from '../../platform/clock.ts';
-import { workSettings } from '../../platform/jobs/sql/jobs.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
-import type { Logger } from '../../platform/logging.ts';
-import type { Metrics } from '../../platform/metrics.ts';
 import { createRemoteHistories } from '../../platform/history/remote.ts';
-import { PgDb } from '../../platform/postgres/db.ts';
-import type { ConnectionSettings, Db, PgOptions, Tx } from '../../platform/postgres/db.ts';
-import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import type { Vault } from '../../platform/secrets.ts';
+import type { Tx } from '../../platform/postgres/db.ts';
+import { workPool } from '../platform.ts';
+import type { Platform } from '../platform.ts';
 import type { MailQueue } from '../accounts/mail-queue.ts';
 import { addFault } from './sql/faults.ts';
 import { createCold } from './cold.ts';
@@ -34,32 +28,16 @@ const slots = 16;
 const pollMs = 250;
 const workConnections = 4;
 
-export function createStorageService(options: {
-  config: Pick<Config, 'allowPrivateTargets' | 'dnsServers' | 'egressIp' | 'sinkAlarm'>;
-  db: Db;
-  connection: ConnectionSettings;
-  onError: PgOptions['onError'];
-  vault: Vault;
-  clock: Clock;
-  timers: Timers;
-  logger: Logger;
-  metrics: Metrics;
-  limiter: RateLimiter;
-  random: () => number;
-  randomBytes: RandomBytes;
-  node: string;
-  log: Pick<ConversationLog, 'committed'>;
-  retentionMs: RetentionMs;
-  mailQueue: MailQueue;
-}) {
+export function createStorageService(
+  options: Platform & {
+    log: Pick<ConversationLog, 'committed'>;
+    retentionMs: RetentionMs;
+    mailQueue: MailQueue;
+  },
+) {
   const { config, db, clock, logger, metrics, retentionMs } = options;
-  // A separate pool, so that sinks and requests never wait for each other. What a crash of the store undoes is done
-  // again.
-  const workDb = new PgDb(options.connection, {
-    max: workConnections,
-    onError: options.onError,
-    settings: workSettings,
-  });
+  // What a crash of the store undoes is done again.
+  const workDb = workPool(options, workConnections);
   const settings = { allowPrivate: config.allowPrivateTargets, dnsServers: config.dnsServers };
   const inProcess = () => createRemoteHistories({ settings, clock, logger });
   const [histories, trials] = [inProcess(), inProcess()];

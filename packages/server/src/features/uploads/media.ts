@@ -3,21 +3,17 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApiError } from '@parley/protocol';
 import { listenOrigin } from '../../config.ts';
-import type { Config } from '../../config.ts';
-import type { Clock, Ids } from '../../platform/clock.ts';
-import type { Logger } from '../../platform/logging.ts';
 import { createOutbound, systemLookup } from '../../platform/outbound/outbound.ts';
 import type { Outbound } from '../../platform/outbound/outbound.ts';
-import type { NameResolver } from '../../platform/outbound/resolver.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { Vault } from '../../platform/secrets.ts';
 import { createManaged } from '../../platform/storage/managed.ts';
 import type { ManagedStorage } from '../../platform/storage/managed.ts';
 import { createMedia } from '../../platform/storage/media-url.ts';
 import type { MediaConfig } from '../../platform/storage/media-url.ts';
 import { StorageUnavailable } from '../../platform/storage/port.ts';
 import type { MediaStorage } from '../../platform/storage/port.ts';
+import type { Platform } from '../platform.ts';
 import { dropUpload } from './sql.ts';
 import { sweepMedia } from './sweep.ts';
 import { findMediaStorage, insertMediaStorage, mediaOf } from './sql/media-storages.ts';
@@ -30,16 +26,6 @@ declare module '../context.ts' {
 
 export type Media = ReturnType<typeof createMediaService>;
 
-export interface MediaOptions {
-  config: Pick<Config, 'host' | 'dataDir' | 'media' | 'mediaOrigin' | 'allowPrivateTargets'>;
-  names: NameResolver;
-  db: Queryable;
-  clock: Clock;
-  ids: Ids;
-  vault: Vault;
-  logger: Logger;
-}
-
 const managedPath = '/media';
 const sweepMs = 60_000;
 /** Numbers that stand for the service's own places (migrations/0028). */
@@ -47,7 +33,7 @@ const inDirectory = -1;
 const inBucket = -2;
 const mostOpened = 1_000;
 
-export function createMediaService(options: MediaOptions) {
+export function createMediaService(options: Platform) {
   const { config, db, clock, ids, vault, logger } = options;
   const now = () => new Date(clock.now());
   // The operator's own setting may name a private address; what a customer enters may not.

@@ -1,5 +1,4 @@
 import { ApiError, limits } from '@parley/protocol';
-import type { Attachment } from '@parley/protocol';
 import { invalid, notFound } from '../../platform/api-errors.ts';
 import type { Context, Operation } from '../context.ts';
 import { readable, requireWritingIn } from '../conversations/access.ts';

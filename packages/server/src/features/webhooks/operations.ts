@@ -5,7 +5,7 @@ import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import type { Context, Operation } from '../context.ts';
-import { cut, decodeCursor, encodeCursor, isString, listPage, pageLimit } from '../pages.ts';
+import { cut, isString, listPage } from '../pages.ts';
 import { moment } from '../time.ts';
 import { unavailable, webhookQueue } from './deliver.ts';
 import { loadDue } from './sql/deliveries.ts';
@@ -148,11 +148,14 @@ async function withAvailability(
 
 export const deliveries: Operation<Context, 'webhooks.deliveries'> = async (ctx, input) => {
   const row = await existing(ctx, ctx.db, input.webhookId);
-  const limit = pageLimit(input.limit);
-  const before = input.cursor === undefined ? null : decodeCursor(input.cursor, isString);
-  const { page, more } = cut(await sql.listDeliveries(ctx.db, row.no, before, limit + 1), limit);
-  const data = (await withAvailability(ctx, ctx.db, page)).map(sql.viewDelivery);
-  return { data, nextCursor: more ? encodeCursor(page.at(-1)!.id) : null };
+  return listPage(
+    input,
+    isString,
+    async (before, most) =>
+      withAvailability(ctx, ctx.db, await sql.listDeliveries(ctx.db, row.no, before, most)),
+    ({ id }) => id,
+    sql.viewDelivery,
+  );
 };
 
 export const replay: Operation<Context, 'webhooks.replay'> = async (ctx, input) => {

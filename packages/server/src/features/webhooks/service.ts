@@ -1,20 +1,13 @@
 import { Histogram } from 'prom-client';
-import type { Config } from '../../config.ts';
-import type { Clock, Ids } from '../../platform/clock.ts';
-import { depth, enqueue, removeEmptyLanes, workSettings } from '../../platform/jobs/sql/jobs.ts';
+import { depth, enqueue, removeEmptyLanes } from '../../platform/jobs/sql/jobs.ts';
 import { consumers } from '../../log/sql/consumers.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
-import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
-import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { createOutbound } from '../../platform/outbound/outbound.ts';
-import type { NameResolver } from '../../platform/outbound/resolver.ts';
-import type { Outbound } from '../../platform/outbound/outbound.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
-import { PgDb } from '../../platform/postgres/db.ts';
-import type { ConnectionSettings, Db, PgOptions } from '../../platform/postgres/db.ts';
-import type { Vault } from '../../platform/secrets.ts';
+import { workPool } from '../platform.ts';
+import type { Platform } from '../platform.ts';
 import { mailQueue } from '../accounts/mail-queue.ts';
 import type { MailQueue } from '../accounts/mail-queue.ts';
 import type { Recorder } from '../logs/recorder.ts';
@@ -22,21 +15,11 @@ import { createDeliverer, webhookQueue } from './deliver.ts';
 import type { Outcome } from './deliver.ts';
 import { disableFailing } from './disable.ts';
 import { createDeliveries } from './sql/deliveries.ts';
-import { removeOldDeliveries, removeOldPayloads } from './sql/sweep.ts';
 
 declare module '../context.ts' {
   interface Services {
-    webhooks: Webhooks;
+    webhooks: ReturnType<typeof createWebhookService>;
   }
-}
-
-/** What operations use of the webhook service. */
-export interface Webhooks {
-  outbound: Outbound;
-  /** Must be called after a delivery was queued. */
-  queued(): void;
-  /** Attempts one delivery now, in this process. */
-  deliver(no: number): Promise<void>;
 }
 
 /** How many deliveries one process attempts at once. */
@@ -47,29 +30,11 @@ const sweepMs = 60_000;
 const workConnections = 4;
 const depthMs = 10_000;
 
-export function createWebhookService(options: {
-  config: Pick<Config, 'allowPrivateTargets'>;
-  db: Db;
-  connection: ConnectionSettings;
-  names: NameResolver;
-  onError: PgOptions['onError'];
-  vault: Vault;
-  ids: Ids;
-  clock: Clock;
-  logger: Logger;
-  metrics: Metrics;
-  work: WorkSignal;
-  random: () => number;
-  recorder: Pick<Recorder, 'add'>;
-  mailQueue: MailQueue;
-}) {
+export function createWebhookService(
+  options: Platform & { recorder: Pick<Recorder, 'add'>; mailQueue: MailQueue },
+) {
   const { config, db, logger, metrics } = options;
-  // A separate pool, so that deliveries and requests never wait for each other.
-  const workDb = new PgDb(options.connection, {
-    max: workConnections,
-    onError: options.onError,
-    settings: workSettings,
-  });
+  const workDb = workPool(options, workConnections);
   const outbound = createOutbound({
     allowPrivate: config.allowPrivateTargets,
     maxSocketsPerHost: slots,
@@ -100,8 +65,6 @@ export function createWebhookService(options: {
   options.work.on(webhookQueue.name, () => worker.wake());
   const sweeper = createPeriodic(sweepMs, logger, 'webhook sweep', async () => {
     await disableFailing(workDb, options.mailQueue, logger);
-    await removeOldDeliveries(workDb);
-    await removeOldPayloads(workDb);
     await removeEmptyLanes(workDb);
   });
   const gauges = createPeriodic(depthMs, logger, 'queue depth', async () => {
@@ -130,7 +93,9 @@ export function createWebhookService(options: {
   return {
     outbound,
     consumer,
+    /** Must be called after a delivery was queued. */
     queued: () => options.work.raise(webhookQueue.name),
+    /** Attempts one delivery now, in this process. */
     deliver: async (no: number): Promise<void> => {
       const outcomes = await Promise.all(await deliverer.start([no]));
       await db.tx((tx) => deliverer.record(tx, outcomes));

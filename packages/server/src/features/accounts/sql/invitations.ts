@@ -4,13 +4,15 @@ import { notFound } from '../../../platform/api-errors.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { firstRow } from '../../../platform/postgres/rows.ts';
 import { normalEmail } from './accounts.ts';
-import type { AccountServices } from '../account-services.ts';
+import type { ControlServices } from '../../context.ts';
 import { hashToken, makeToken, tokenForm } from '../tokens.ts';
 
 /**
  * An invitation is a link that works once, within 7 days, for one address. A sign-up by a stranger is an invitation
  * without an organization.
  */
+
+type Tools = Pick<ControlServices, 'clock' | 'ids'>;
 
 const validMs = 7 * 24 * 3_600_000;
 const maxPending = 200;
@@ -46,7 +48,7 @@ export const withdrawUncovered = (tx: Queryable, org: number, account: number, n
 /** Inviting an address again replaces its earlier invitation. */
 export async function invite(
   tx: Queryable,
-  { clock, ids }: AccountServices,
+  { clock, ids }: Tools,
   fields: { org: number | null; email: string; role: AccountRole; by: number | null },
 ): Promise<{ invitation: Invitation; token: string }> {
   const { org, role, by } = fields;
@@ -72,7 +74,7 @@ export async function invite(
   return { invitation: invitation!, token };
 }
 
-export const listInvitations = (db: Queryable, { clock }: AccountServices, org: number) =>
+export const listInvitations = (db: Queryable, { clock }: Tools, org: number) =>
   db.query<Invitation>(
     `SELECT ${columns} FROM invitations i WHERE org = $1 AND expires_at > $2 ORDER BY created_at DESC, id LIMIT ${maxPending}`,
     [org, new Date(clock.now())],
@@ -87,7 +89,7 @@ export async function findInvitation(db: Queryable, org: number, id: string): Pr
   return found;
 }
 
-export const pendingInvitation = (tx: Queryable, { clock }: AccountServices, org: number, email: string) =>
+export const pendingInvitation = (tx: Queryable, { clock }: Tools, org: number, email: string) =>
   firstRow<Invitation>(
     tx,
     `SELECT ${columns} FROM invitations i WHERE org = $1 AND email = $2 AND expires_at > $3`,
@@ -101,11 +103,7 @@ const gone = () =>
   new ApiError('not_found', { message: 'The invitation was used, withdrawn or is older than 7 days.' });
 
 /** Finds the invitation without using it up. */
-export async function openInvitation(
-  db: Queryable,
-  { clock }: AccountServices,
-  token: string,
-): Promise<Invitation> {
+export async function openInvitation(db: Queryable, { clock }: Tools, token: string): Promise<Invitation> {
   const [found] = tokenForm.test(token)
     ? await db.query<Invitation>(
         `SELECT ${columns} FROM invitations i WHERE token = $1 AND expires_at > $2`,
