@@ -33,7 +33,7 @@ export function createFeatures(
   options: ServiceOptions,
   platform: Platform,
   { log, recorder }: Log,
-  { retention, sharing, signals, sockets, tracing }: Realtime,
+  { retentionMs, sharing, signals, sockets, tracing }: Realtime,
 ) {
   const { config, db, clock, ids, vault, logger, registry } = platform;
   const planTable = createPlanTable(config.plans, logger, options.plans);
@@ -42,9 +42,9 @@ export function createFeatures(
   const { mailQueue } = accounts.services;
   const push = createPushService({ ...platform, presence: registry });
   sockets.lost = (socket) => push.lost(socket);
-  const webhooks = createWebhookService({ ...platform, recorder });
+  const webhooks = createWebhookService({ ...platform, recorder, mailQueue });
   const hooks = createHookService({ ...platform, log, recorder });
-  const storage = createStorageService({ ...platform, log, retention, mailQueue });
+  const storage = createStorageService({ ...platform, log, retentionMs, mailQueue });
   const reactions = createReactionService({ ...platform, log });
   const media = createMediaService(platform);
   const calls = createCallService({ ...platform, presence: registry });

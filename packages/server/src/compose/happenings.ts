@@ -10,7 +10,8 @@ import { dropDevicesOf } from '../features/push/sql.ts';
 import { dropReactions } from '../features/reactions/sql.ts';
 import { emptySnapshots, forgetReports } from '../features/reports/sql.ts';
 import { hasPins, hasReactions } from '../features/sql/flags.ts';
-import { eraseInSinks, wantLatest } from '../features/storage/happenings.ts';
+import { eraseInSinks } from '../features/storage/erasures.ts';
+import { wantLatestMessage } from '../features/storage/sql/thaw.ts';
 import { dropOfMessages, dropUnusedOf } from '../features/uploads/sql.ts';
 import { forgetMessages, forgetUser, keepMessageCreated } from '../features/webhooks/sql/payloads.ts';
 import type { Services } from '../features/context.ts';
@@ -25,7 +26,7 @@ export const createHappenings = (services: Needed): Happenings => ({
       if (emptied.length > 0 && (await dropOfMessages(tx, env, conv, emptied)) > 0)
         tx.afterCommit(() => services.media.wake());
     },
-    wantLatest,
+    async (tx, { env, conv, emptied }) => emptied.length > 0 && wantLatestMessage(tx, env, conv),
     async (tx, { env, conv, flags, seqs }) => {
       // A moment later and in batches (features/reactions/tell.ts); a tombstone shows none from now on.
       if (hasReactions({ flags }) && (await dropReactions(tx, env, conv, seqs)))

@@ -19,14 +19,14 @@ import type { Platform } from './platform.ts';
 /** What reaches the sockets of this node, and learns of them. */
 export function createRealtime(platform: Platform) {
   const { config, db, bus, registry, node, clock, timers, ids, logger, metrics } = platform;
-  const retention = createRetention(db, clock, config.eventRetentionMs);
+  const retentionMs = createRetention(db, config.eventRetentionMs);
   const sharing = createSharing(db);
   const presence = new Presence({ registry, bus, db, sharing, clock, logger });
   const hub = new Hub({
     bus,
     timers,
     logger,
-    ...routeSources(db, retention.msOf, clock),
+    ...routeSources(db, retentionMs, clock),
     onLeave: (user, sessions) => presence.watching.left(user, sessions),
   });
   metrics.gauge('parley_routes', 'Conversations with a live member here', () => hub.registry.routes.size);
@@ -37,7 +37,7 @@ export function createRealtime(platform: Platform) {
     now: () => clock.monotonic(),
   });
   return {
-    retention,
+    retentionMs,
     sharing,
     hub,
     presence,

@@ -5,6 +5,9 @@ import type {
   Caller as CallerKind,
   EphemeralFrame,
   Environment as EnvironmentRecord,
+  Input,
+  OperationName,
+  Output,
   PlanName,
   Plan,
   SyncResult,
@@ -134,6 +137,12 @@ export interface OrganizationContext extends AccountContext {
   organization: Organization;
   role: AccountRole;
 }
+
+/** The function that runs the operation `N`. */
+export type Operation<C, N extends OperationName> = (
+  ctx: C,
+  input: Input<N>,
+) => Promise<unknown extends Output<N> ? void : Output<N>>;
 
 /** The context of an operation of the tenant plane, which only a running service has. */
 export interface Context extends EnvironmentContext {

@@ -49,6 +49,7 @@ export async function createWorld(): Promise<World> {
         mails.push(mail);
         return Promise.resolve();
       },
+      toOwners: () => Promise.resolve(),
     },
     origin: null,
     linkOrigin: () => 'https://chat.example.com',

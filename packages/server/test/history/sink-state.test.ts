@@ -34,10 +34,11 @@ test('an hour of outage in made-up time: each piece of news once, in its order',
   const told: string[] = [];
   let status: SinkStatus = 'healthy';
   const at = (minutes: number, oldest: number | null, failingSince: number | null) => {
+    const time = (minutes: number) => new Date(minutes * minute).toISOString();
     const signs = {
-      now: minutes * minute,
-      oldest: oldest === null ? null : oldest * minute,
-      failingSince: failingSince === null ? null : failingSince * minute,
+      now: time(minutes),
+      oldest: oldest === null ? null : time(oldest),
+      since: failingSince === null ? null : time(failingSince),
     };
     const next = nextStatus(signs);
     const what = news(status, next, signs, 'unreachable');

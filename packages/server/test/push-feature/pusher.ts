@@ -54,10 +54,10 @@ export async function startPusher(options: {
     random: Math.random,
     logger,
     metrics,
-    presence: { connected: (refs) => Promise.resolve(refs.map(options.connected)) },
+    presence: { connected: (refs: readonly unknown[]) => Promise.resolve(refs.map(options.connected)) },
     wakeOutbox: nothing,
     endpoints: Object.assign({}, ...options.vendors.map((v) => v.endpoints)) as PushEndpoints,
-  });
+  } as unknown as Parameters<typeof createPushService>[0]);
   const outbox = createOutbox({ consumers: [push.consumer], work, logger, pollMs: 50 });
   work.start();
   push.start();

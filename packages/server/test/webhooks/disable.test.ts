@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createLogger } from '../../src/platform/logging.ts';
 import { disableFailing } from '../../src/features/webhooks/disable.ts';
 import { lockEnvironment } from '../../src/features/webhooks/sql.ts';
 import { until } from '../start/npm-start.ts';
@@ -84,7 +85,8 @@ test('webhooks#disabled: an endpoint that succeeds while the sweep is about to d
       { env: number },
     ];
     await lockEnvironment(tx, env);
-    const running = disableFailing(db);
+    const mailQueue = { enabled: false, send: () => Promise.resolve(), toOwners: () => Promise.resolve() };
+    const running = disableFailing(db, mailQueue, createLogger('silent'));
     await until(
       async () =>
         (

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { webhookEventNames } from '@parley/protocol';
 import type { WebhookDelivery } from '@parley/protocol';
-import { removeOldPayloads } from '../../src/features/webhooks/sql/sweep.ts';
+import { removeExpired } from '../../src/features/retention/retention.ts';
 import { dump } from '../core/tools.ts';
 import { assertError } from '../support/api.ts';
 import type { Actor } from '../support/scene.ts';
@@ -198,7 +198,7 @@ test('what is kept goes when no attempt can ask for it any more; that of a suspe
   await keep('evt_old', 'env_dev', 24 * 7 + 1);
   await keep('evt_waiting', 'env_other', 24 * 7 + 1);
   await keep('evt_waited', 'env_other', 24 * 31);
-  assert.equal(await removeOldPayloads(db), 2);
+  assert.equal((await removeExpired(db, 7 * 86_400_000))['webhook_payloads'], 2);
   const left = await db.query<{ id: string }>(
     'SELECT event_id AS id FROM webhook_payloads WHERE conv = 1 ORDER BY 1',
   );
@@ -219,7 +219,7 @@ test('webhooks#schedule: a replay at the end of the 72 hours has the same bytes 
   assert.equal((await replay(first.id)).status, 202);
   await delivery(server, endpoint.id, (d) => d.eventId === created!.id && d.attempts[0]?.status === 500);
   await db.query(`UPDATE webhook_payloads SET event_at = event_at - interval '131 hours'`);
-  await removeOldPayloads(db);
+  await removeExpired(db, 7 * 86_400_000);
   receiver.answer = ok;
   await pass(db, '12 s');
   const all = await receiver.wait(3, (r) => r.id === created!.id);

@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Argument, Command } from '../command.ts';
 import { all, environmentId, inEnvironment, readJson, run } from '../operation.ts';
 import type { Page } from '../operation.ts';
 
@@ -9,6 +9,25 @@ const provider = {
 } as const;
 const email = { name: 'email', text: 'the e-mail address of the account' } as const;
 const slot = { name: 'slot', text: 'the slot of the database', values: ['a', 'b'] } as const;
+
+/** A command that changes what `about` names in an environment, and answers with that name as its field `done`. */
+const changing = (
+  name: string,
+  summary: string,
+  about: Argument,
+  operation: 'push.removeCredentials' | 'storage.setAside' | 'storage.takeBack',
+  done: string,
+): Command => ({
+  name,
+  summary,
+  args: [environmentId, about],
+  needs: 'store',
+  run: async (line) => {
+    const named = line.args[about.name];
+    await run(operation, await inEnvironment(line), { [about.name]: named });
+    return { [done]: named };
+  },
+});
 
 export const operatorCommands: readonly Command[] = [
   {
@@ -29,17 +48,13 @@ export const operatorCommands: readonly Command[] = [
       return run('push.setCredentials', ctx, { provider: line.args['provider'], credentials });
     },
   },
-  {
-    name: 'push remove',
-    summary: 'Removes the credentials of a push provider',
-    args: [environmentId, provider],
-    needs: 'store',
-    run: async (line) => {
-      const named = line.args['provider'];
-      await run('push.removeCredentials', await inEnvironment(line), { provider: named });
-      return { removed: named };
-    },
-  },
+  changing(
+    'push remove',
+    'Removes the credentials of a push provider',
+    provider,
+    'push.removeCredentials',
+    'removed',
+  ),
   {
     name: 'account reset',
     summary: 'Makes a link for a new password',
@@ -75,26 +90,14 @@ export const operatorCommands: readonly Command[] = [
     run: async ({ ctx, args }) =>
       ((await run('storage.listSlots', ctx, { environmentId: args['env id'] })) as Page).data,
   },
-  {
-    name: 'storage set-aside',
-    summary: 'Stops connecting to this customer’s database',
-    args: [environmentId, slot],
-    needs: 'store',
-    run: async (line) => {
-      await run('storage.setAside', await inEnvironment(line), { slot: line.args['slot'] });
-      return { setAside: line.args['slot'] };
-    },
-  },
-  {
-    name: 'storage retry',
-    summary: 'Uses this customer’s database again',
-    args: [environmentId, slot],
-    needs: 'store',
-    run: async (line) => {
-      await run('storage.takeBack', await inEnvironment(line), { slot: line.args['slot'] });
-      return { retried: line.args['slot'] };
-    },
-  },
+  changing(
+    'storage set-aside',
+    'Stops connecting to this customer’s database',
+    slot,
+    'storage.setAside',
+    'setAside',
+  ),
+  changing('storage retry', 'Uses this customer’s database again', slot, 'storage.takeBack', 'retried'),
   {
     name: 'audit list',
     summary: 'Lists who changed what, newest first',

@@ -13,25 +13,13 @@ import { useSession } from './sql/sessions.ts';
 
 type Role = Required<Pick<Place, 'role'>>;
 
-export interface Sessions {
-  /** Throws `token_invalid` if the cookie belongs to no session, or to one that has ended. */
-  authenticate(cookie: string): Promise<Person>;
-  /** Throws `not_found` if the environment belongs to none of the caller's organizations, as if it did not exist. */
-  environment(person: Person, id: string): Promise<Role & { env: Environment }>;
-  /**
-   * Finds the organization or the environment of the given id. Throws `not_found` if it belongs to none of the caller's
-   * organizations, as if it did not exist.
-   */
-  organization(
-    person: Person,
-    named: { organizationId?: unknown; environmentId?: unknown },
-  ): Promise<Place & Role>;
-}
+export type Sessions = ReturnType<typeof createSessions>;
 
 /** Ids have no other characters, and PostgreSQL would refuse some of them (NUL) as text. */
 const isId = (value: unknown): value is string => typeof value === 'string' && /^\w{1,100}$/.test(value);
 
-export function createSessions({ db, clock }: { db: Queryable; clock: Clock }): Sessions {
+export function createSessions({ db, clock }: { db: Queryable; clock: Clock }) {
+  /** Throws `not_found` if the environment belongs to none of the caller's organizations, as if it did not exist. */
   async function environment({ account }: Person, id: unknown): Promise<Role & { env: Environment }> {
     const found = isId(id) ? await environmentOfAccount(db, account.no, id) : undefined;
     if (!found) throw notFound('Environment');
@@ -39,14 +27,19 @@ export function createSessions({ db, clock }: { db: Queryable; clock: Clock }): 
   }
 
   return {
-    async authenticate(cookie) {
+    /** Throws `token_invalid` if the cookie belongs to no session, or to one that has ended. */
+    async authenticate(cookie: string): Promise<Person> {
       const found = await useSession(db, clock, cookie);
       if (!found) throw new ApiError('token_invalid', { message: 'The session has ended: sign in again.' });
       const { id, signedInAt, account: no, accountId, email } = found;
       return { account: { no, id: accountId, email }, session: { id, signedInAt } };
     },
     environment,
-    async organization(person, { organizationId, environmentId }) {
+    /** The organization or the environment of the given id, under the same rule. */
+    async organization(
+      person: Person,
+      { organizationId, environmentId }: { organizationId?: unknown; environmentId?: unknown },
+    ): Promise<Place & Role> {
       if (organizationId === undefined) return environment(person, environmentId);
       const found = isId(organizationId)
         ? await findMembership(db, person.account.no, organizationId)

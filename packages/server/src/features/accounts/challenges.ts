@@ -3,7 +3,7 @@ import { ApiError } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { ControlServices } from '../context.ts';
-import { keepChallenge, removeEndedChallenges } from './sql/passkeys.ts';
+import { keepChallenge } from './sql/passkeys.ts';
 
 /**
  * Challenges are what a passkey signs. A challenge proves itself (it holds random bytes, its end, and a keyed hash
@@ -49,8 +49,7 @@ export function isChallenge({ clock, vault }: Tools, purpose: string, challenge:
 }
 
 /** Uses up a challenge that `isChallenge` accepted. */
-export async function useChallenge(tx: Queryable, { clock }: Tools, challenge: string): Promise<void> {
+export async function useChallenge(tx: Queryable, challenge: string): Promise<void> {
   const { head, endsAt } = endOf(challenge)!;
   if (!(await keepChallenge(tx, head, new Date(endsAt)))) throw new ApiError('invalid_credentials');
-  await removeEndedChallenges(tx, new Date(clock.now()));
 }

@@ -1,38 +1,18 @@
 import { ApiError } from '@parley/protocol';
-import type { Config } from '../../config.ts';
-import type { Clock, Ids } from '../../platform/clock.ts';
 import { Turns } from '../../platform/flow/turns.ts';
-import type { Logger } from '../../platform/logging.ts';
 import { createMailer } from '../../platform/mail/mailer.ts';
-import { createPeriodic } from '../../platform/flow/periodic.ts';
-import type { Db } from '../../platform/postgres/db.ts';
-import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import type { Vault } from '../../platform/secrets.ts';
-import { removeOldReadings } from '../audit/content.ts';
-import { removeOldInvitations } from './sql/invitations.ts';
+import type { Platform } from '../platform.ts';
 import { createMailQueue, createMailWorker } from './mail-queue.ts';
 import { createPasswords } from './passwords.ts';
 import type { AccountServices } from './account-services.ts';
-import { removeEndedSessions } from './sql/sessions.ts';
 
-const sweepMs = 10 * 60_000;
 /** How many pieces of work given to `later` may wait in this process; further ones are dropped. */
 const maxLater = 500;
 
-export function createAccounts(options: {
-  config: Pick<Config, 'origin' | 'signUpOpen' | 'smtpUrl' | 'mailFrom'>;
-  db: Db;
-  clock: Clock;
-  ids: Ids;
-  vault: Vault;
-  limiter: RateLimiter;
-  logger: Logger;
-  /** The address that this process listens on, used for links when CHAT_ORIGIN is not set. */
-  listening: () => string;
-}) {
-  const { config, db, clock, ids, vault, limiter, logger } = options;
+export function createAccounts(options: Platform) {
+  const { config, clock, ids, vault, limiter, logger } = options;
   const mailer = createMailer({ url: config.smtpUrl, from: config.mailFrom }, logger);
-  const worker = createMailWorker({ db, mailer, vault, clock, logger });
+  const worker = createMailWorker({ ...options, mailer });
   const turns = new Turns({ slots: 1, waiting: maxLater });
   let waiting: Promise<void> = Promise.resolve();
 
@@ -54,11 +34,6 @@ export function createAccounts(options: {
       waiting = waiting.then(() => done);
     },
   };
-  const sweeper = createPeriodic(sweepMs, logger, 'account sweep', async () => {
-    await removeEndedSessions(db, clock);
-    await removeOldInvitations(db, services);
-    await removeOldReadings(db, clock);
-  });
 
   return {
     services,
@@ -66,10 +41,9 @@ export function createAccounts(options: {
     idle: (): Promise<void> => waiting,
     start: () => {
       if (services.mailQueue.enabled) worker.start();
-      sweeper.start();
     },
     stop: async () => {
-      await Promise.all([worker.stop(), sweeper.stop()]);
+      await worker.stop();
       mailer.close();
     },
   };

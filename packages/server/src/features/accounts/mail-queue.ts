@@ -1,21 +1,21 @@
-import type { Clock } from '../../platform/clock.ts';
 import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
 import type { Periodic } from '../../platform/flow/periodic.ts';
-import type { Logger } from '../../platform/logging.ts';
 import type { Mail, Mailer } from '../../platform/mail/mailer.ts';
-import type { Db, Queryable } from '../../platform/postgres/db.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import type { Platform } from '../platform.ts';
+import { ownersOf } from './sql/organizations.ts';
 
 /**
- * Mail to account holders. A mail is a job written in the transaction of its cause, so no request waits for the mail
+ * Mail to account holders and owners. A mail is a job written in the transaction of its cause, so no request waits for the mail
  * server. The job is sealed, because the mail holds a link that opens something. Without CHAT_SMTP_URL no mail is
  * sent, and links must not go to the log: they are shown to the person who asked for them, or come from the command
  * line.
  */
 
-const queue = { name: 'account_mail', width: 2 };
+export const mailQueue = { name: 'account_mail', width: 2 };
 const sealContext = 'account mail';
 const leaseMs = 60_000;
 const slots = 4;
@@ -29,25 +29,34 @@ export interface MailQueue {
    * are sent at once.
    */
   send(tx: Queryable, about: number, mail: Mail): Promise<void>;
+  /** The same to the owners of the environment, if there are any; `mail` gets its id. */
+  toOwners(tx: Queryable, env: number, mail: (id: string) => Omit<Mail, 'to'>): Promise<void>;
 }
 
-export const createMailQueue = (vault: Vault, enabled: boolean): MailQueue => ({
-  enabled,
-  send: async (tx, about, mail) => {
+export function createMailQueue(vault: Vault, enabled: boolean): MailQueue {
+  const send: MailQueue['send'] = async (tx, about, mail) => {
     if (!enabled) return;
     const data = vault.seal(JSON.stringify(mail), sealContext).toString('base64');
-    await enqueue(tx, queue, [{ key: about, data }]);
-  },
-});
+    await enqueue(tx, mailQueue, [{ key: about, data }]);
+  };
+  return {
+    enabled,
+    send,
+    toOwners: async (tx, env, mail) => {
+      const [first, ...others] = await ownersOf(tx, env);
+      if (first)
+        await send(tx, first.org, { to: [first, ...others].map((o) => o.email), ...mail(first.env) });
+    },
+  };
+}
 
-export function createMailWorker(options: {
-  db: Db;
-  mailer: Mailer;
-  vault: Vault;
-  clock: Clock;
-  logger: Logger;
-}): Periodic {
-  const { mailer, vault, clock, logger } = options;
+export function createMailWorker({
+  db,
+  vault,
+  clock,
+  logger,
+  mailer,
+}: Pick<Platform, 'db' | 'vault' | 'clock' | 'logger'> & { mailer: Mailer }): Periodic {
   async function run(job: Job): Promise<{ runAt: Date | null }> {
     const sealed = Buffer.from(job.data as string, 'base64');
     try {
@@ -61,9 +70,9 @@ export function createMailWorker(options: {
     }
   }
   return createWorker({
-    db: options.db,
+    db,
     logger,
-    queue: queue.name,
+    queue: mailQueue.name,
     slots,
     leaseMs,
     run: (jobs) => Promise.resolve(jobs.map(run)),

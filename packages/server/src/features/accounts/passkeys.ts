@@ -2,6 +2,7 @@ import { ApiError } from '@parley/protocol';
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import { invalid } from '../../platform/api-errors.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import type { AccountContext } from '../context.ts';
 import type { Account } from './sql/accounts.ts';
 import { challengeMs, isChallenge, makeChallenge, useChallenge } from './challenges.ts';
 import type { AccountServices } from './account-services.ts';
@@ -14,10 +15,20 @@ import type { Passkey } from './sql/passkeys.ts';
  * because the make of a key does not matter to us.
  */
 
-/** The site that passkeys belong to: a browser offers them to no other site. */
-export interface RelyingParty {
+interface RelyingParty {
   id: string;
   origin: string;
+}
+
+/**
+ * The site that passkeys belong to, and to no other a browser offers them: CHAT_ORIGIN or, if it is not set, the host that
+ * the browser names.
+ */
+export function relyingParty({ http, services }: AccountContext): RelyingParty {
+  const origin = services.accounts.origin ?? `${http.secure ? 'https' : 'http'}://${http.host}`;
+  const url = URL.parse(origin);
+  if (!url) throw new ApiError('invalid_request', { message: 'The request names no host.' });
+  return { id: url.hostname, origin: url.origin };
 }
 
 /** Loaded on first use: it takes 0.1 s to load, and most processes never need it. */
@@ -77,7 +88,7 @@ export async function addPasskey(
   }).catch(() => null);
   if (!verified?.verified) throw refused();
   const { credential } = verified.registrationInfo;
-  await useChallenge(tx, services, challenge);
+  await useChallenge(tx, challenge);
   // Another request may have added a passkey since the options were made.
   if ((await storedPasskeys(tx, account.no)).length >= maxPasskeys) throw refused();
   const passkey = await insertPasskey(tx, {
@@ -160,7 +171,7 @@ export async function usePasskey(
     },
   }).catch(() => null);
   if (!verified?.verified) throw new ApiError('invalid_credentials');
-  await useChallenge(tx, services, challenge);
+  await useChallenge(tx, challenge);
   const { newCounter } = verified.authenticationInfo;
   if (!(await markPasskeyUsed(tx, passkey.id, newCounter, new Date(services.clock.now()))))
     throw new ApiError('invalid_credentials');

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { analyticsFigures, limits } from '@parley/protocol';
-import type { AnalyticsFigures, AnalyticsReport, Input, UsageReport } from '@parley/protocol';
+import type { AnalyticsFigures, AnalyticsReport, Input } from '@parley/protocol';
 import { Reply } from '../context.ts';
-import type { Context } from '../context.ts';
+import type { Context, Operation } from '../context.ts';
 import { backlogOf, storageOf } from '../storage/sql.ts';
 import { lagSeconds } from '../storage/state.ts';
 import { figuresOf, summed } from './figures.ts';
@@ -47,8 +47,7 @@ async function storageView({ db, env }: Context): Promise<AnalyticsReport['stora
   const { mode, status } = await storageOf(db, env.no);
   if (mode === 'managed') return { mode, sink: { status: 'idle', lagSeconds: 0 } };
   const { oldest, now } = await backlogOf(db, env.no, 1);
-  const since = oldest === null ? null : Date.parse(oldest);
-  return { mode: 'byo_db', sink: { status, lagSeconds: lagSeconds(since, Date.parse(now)) } };
+  return { mode: 'byo_db', sink: { status, lagSeconds: lagSeconds(oldest, now) } };
 }
 
 const monthOf = (ms: number): string => `${iso(ms).slice(0, 7)}-01T00:00:00.000Z`;
@@ -114,7 +113,7 @@ function csv(steps: { t: string; counts: Counts }[]): Reply<Readable> {
   });
 }
 
-export async function usage(ctx: Context, input: Input<'usage.get'>): Promise<UsageReport> {
+export const usage: Operation<Context, 'usage.get'> = async (ctx, input) => {
   const now = ctx.services.clock.now();
   const range = readRange(input, now);
   await ctx.services.analytics.catchUp();
@@ -132,4 +131,4 @@ export async function usage(ctx: Context, input: Input<'usage.get'>): Promise<Us
     };
   });
   return { data, plan: plan(ctx), range: rangeView(range, now) };
-}
+};

@@ -1,11 +1,9 @@
 import type { Plan, PlanName } from '@parley/protocol';
 import type { Clock } from '../../platform/clock.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
-import type { Periodic } from '../../platform/flow/periodic.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { createActiveUsers } from './active.ts';
-import type { ActiveUsers } from './active.ts';
 import { countNotes, fillAnalytics, readFill } from './sql.ts';
 import { Tally } from './tally.ts';
 
@@ -34,23 +32,7 @@ declare module '../context.ts' {
   }
 }
 
-export interface Analytics {
-  readonly tally: Tally;
-  readonly active: ActiveUsers;
-  /** Counts everything that this process knows of and everything committed before, so that a report shows it. */
-  catchUp(): Promise<void>;
-}
-
-export interface AnalyticsService extends Analytics {
-  /** Writes what is counted in memory; runs in every process. */
-  readonly flushing: { start(): void; stop(): Promise<void> };
-  /** Counts recorded activity; runs in processes with the role worker. */
-  readonly folding: Periodic;
-  /** Counts what existed before analytics did; runs in processes with the role worker. */
-  readonly filling: Periodic;
-  /** Tells owners that a ceiling is near; runs in processes with the role worker. */
-  readonly notices: Periodic;
-}
+export type Analytics = ReturnType<typeof createAnalytics>;
 
 export function createAnalytics(options: {
   db: Queryable;
@@ -58,7 +40,7 @@ export function createAnalytics(options: {
   logger: Logger;
   plans: Record<PlanName, Plan>;
   tellOwners: () => Promise<void>;
-}): AnalyticsService {
+}) {
   const { db, clock, logger } = options;
   const tally = new Tally();
   const flush = (): Promise<void> => tally.flush(db);
@@ -80,7 +62,9 @@ export function createAnalytics(options: {
   return {
     tally,
     active: createActiveUsers({ db, clock, plans: options.plans, catchUp }),
+    /** Counts everything that this process knows of and everything committed before, so that a report shows it. */
     catchUp,
+    /** Writes what is counted in memory; runs in every process. The others run in processes with the role worker. */
     flushing: {
       start: () => periodic.start(),
       stop: async () => {
@@ -88,6 +72,7 @@ export function createAnalytics(options: {
         await flush();
       },
     },
+    /** Counts what existed before analytics did. */
     filling: createPeriodic(foldMs.least, logger, 'counting what was there', async () => {
       if (!(await fillAnalytics(db, fillAtOnce))) return null;
       const progress = await readFill(db);

@@ -1,6 +1,6 @@
 import type { AnalyticsReport } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { column, oneValue } from '../../platform/postgres/rows.ts';
+import { arraysOf, column, oneValue } from '../../platform/postgres/rows.ts';
 import { conversationOf } from '../sql/lookups.ts';
 import { stepNumbers } from './range.ts';
 import type { Piece, Range } from './range.ts';
@@ -131,15 +131,11 @@ export const fillAnalytics = (db: Queryable, most: number): Promise<boolean> =>
   oneValue(db, 'SELECT fill_analytics($1) AS more', [most]);
 
 /** Adds counts to the hour and the day of now. */
-export async function addCounts(
-  db: Queryable,
-  added: readonly { env: number; counts: object }[],
-): Promise<void> {
-  await db.query(
+export const addCounts = (db: Queryable, added: readonly { env: number; counts: object }[]) =>
+  db.query(
     `SELECT add_counts($1::int[], array_fill(now(), ARRAY[cardinality($1::int[])]), $2::jsonb[], NULL)`,
     [added.map(({ env }) => env), added.map(({ counts }) => JSON.stringify(counts))],
   );
-}
 
 /** A user who is active, and the ceiling of the month; null if there is none to check. */
 export interface Activity {
@@ -150,25 +146,20 @@ export interface Activity {
 
 /** Records that users are connected. Returns whom the ceiling admits. */
 export const noteConnected = (db: Queryable, items: readonly Activity[]): Promise<boolean[]> =>
-  oneValue(db, 'SELECT note_connected($1, $2, $3) AS admitted', [
-    items.map((i) => i.env),
-    items.map((i) => i.user),
-    items.map((i) => i.limit),
-  ]);
+  oneValue(db, 'SELECT note_connected($1, $2, $3) AS admitted', arraysOf(items, 'env', 'user', 'limit'));
 
 export const monthVerdicts = (db: Queryable, items: readonly Activity[]): Promise<string[]> =>
   column(
     db,
     `SELECT month_verdict(u.env, u.usr, u.most) AS verdict
   FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS u(env, usr, most, ord) ORDER BY u.ord`,
-    [items.map((i) => i.env), items.map((i) => i.user), items.map((i) => i.limit)],
+    arraysOf(items, 'env', 'user', 'limit'),
   );
 
 /** In the order of environments, so that two such statements cannot deadlock. */
-export async function countInMonth(db: Queryable, items: readonly Activity[]): Promise<void> {
-  await db.query(
+export const countInMonth = (db: Queryable, items: readonly Activity[]) =>
+  db.query(
     `SELECT count_in_month(u.env, u.usr)
   FROM (SELECT * FROM unnest($1::int[], $2::bigint[]) AS u(env, usr) ORDER BY 1, 2) u`,
-    [items.map((i) => i.env), items.map((i) => i.user)],
+    arraysOf(items, 'env', 'user'),
   );
-}

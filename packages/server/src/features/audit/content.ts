@@ -1,8 +1,6 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { record } from './operations.ts';
-import { noteContentRead, removeContentReads } from './sql.ts';
+import { noteContentRead } from './sql.ts';
 
 /**
  * dashboard#content-read: when a person reads message texts in the dashboard, the audit log gets an entry before
@@ -55,9 +53,4 @@ export async function noteSending(
     ...(sender ? { user: sender.no } : { target: conversationId }),
     after: { conversationId, as: sender ? 'the user' : 'the system' },
   });
-}
-
-/** Deletes rows that only keep entries from being written twice in an hour; the entries themselves stay in the audit log. */
-export async function removeOldReadings(db: Queryable, clock: Clock): Promise<void> {
-  await removeContentReads(db, new Date(clock.now() - 2 * hourMs));
 }

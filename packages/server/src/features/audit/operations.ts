@@ -4,7 +4,7 @@ import type { AuditEntry, Input, OperationName, Output } from '@parley/protocol'
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { accountOf, Reply } from '../context.ts';
 import type { Caller, ControlContext, EnvironmentContext, ManageContext } from '../context.ts';
-import { decodeCursor, isInteger, keyPage, pageLimit } from '../pages.ts';
+import { decodeCursor, isInteger, listPage } from '../pages.ts';
 import { insertEntry, listEntries, manageableEnvironment } from './sql.ts';
 import type { AuditRow, EntryFilter } from './sql.ts';
 
@@ -99,10 +99,10 @@ export async function list(
   input: Input<'audit.list'>,
 ): Promise<Output<'audit.list'> | Reply<Readable>> {
   const read = await reader(ctx, input);
+  if (input.format !== 'csv' && input.format !== 'jsonl')
+    return listPage(input, isInteger, read, ({ no }) => no, entry);
   const before = input.cursor === undefined ? null : decodeCursor(input.cursor, isInteger);
-  if (input.format === 'csv' || input.format === 'jsonl') return exported(read, before, input.format);
-  const limit = pageLimit(input.limit);
-  return keyPage(await read(before, limit + 1), limit, (row) => row.no, entry);
+  return exported(read, before, input.format);
 }
 
 const exportPage = 1_000;

@@ -16,13 +16,12 @@ type NewEntry = [
   changes: string,
 ];
 
-export async function insertEntry(tx: Queryable, entry: NewEntry): Promise<void> {
-  await tx.query(
+export const insertEntry = (tx: Queryable, entry: NewEntry) =>
+  tx.query(
     `INSERT INTO audit (id, env, org, actor, action, target, usr, ip, request_id, changes)
      VALUES ($1, $2, coalesce($3, (SELECT org FROM environments WHERE no = $2)), $4, $5, $6, $7, $8, $9, $10)`,
     entry,
   );
-}
 
 export type AuditRow = AuditEntry & { no: number };
 
@@ -81,7 +80,3 @@ export const noteContentRead = (tx: Queryable, env: number, conv: number, accoun
        ON CONFLICT DO NOTHING RETURNING 1`,
     [env, conv, account, hour],
   );
-
-export async function removeContentReads(db: Queryable, before: Date): Promise<void> {
-  await db.query('DELETE FROM content_reads WHERE hour < $1', [before]);
-}

@@ -4,16 +4,13 @@ import { ApiError } from '@parley/protocol';
 import type { EphemeralFrame } from '@parley/protocol';
 import type { types } from 'mediasoup';
 import type { Config } from '../../config.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { Engine } from '../../platform/media/engine.ts';
 import { Room } from '../../platform/media/room.ts';
 import type { SeatRef } from '../../platform/media/seats.ts';
 import { findWorkerBinary } from '../../platform/media/worker-binary.ts';
-import type { Logger } from '../../platform/logging.ts';
-import type { Metrics } from '../../platform/metrics.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
-import type { Db } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
+import type { Platform } from '../platform.ts';
 import { withMove } from './call-state.ts';
 import type { MediaLink } from './media-link.ts';
 import type { MediaRequest, MediaValue } from '../media-request.ts';
@@ -54,18 +51,15 @@ interface Hosted {
   since: number;
 }
 
-export function createMediaNode(options: {
-  config: Pick<Config, 'mediaNode' | 'host'>;
-  node: string;
-  db: Db;
-  link: MediaLink;
-  clock: Clock;
-  logger: Logger;
-  metrics: Metrics;
-  /** Moves the calls of this node to others; returns how many stay. */
-  evacuate: () => Promise<number>;
-}) {
-  const { config, node, db, link, clock, logger } = options;
+export function createMediaNode(
+  options: Pick<Platform, 'node' | 'db' | 'clock' | 'logger' | 'metrics'> & {
+    config: Pick<Config, 'mediaNode' | 'host'>;
+    link: MediaLink;
+    /** Moves the calls of this node to others; returns how many stay. */
+    evacuate: () => Promise<number>;
+  },
+) {
+  const { config, node, db, link, clock, logger, metrics } = options;
   const hosted = new Map<number, Hosted>();
   const stopping = new AbortController();
   let engine: Engine | null = null;
@@ -77,7 +71,6 @@ export function createMediaNode(options: {
   let measured = performance.now();
   let load = 0;
   let announced = status;
-  const { metrics } = options;
   const live = () => [...hosted].filter(([no]) => !isTest(no)).map(([, { room }]) => room);
   metrics.gauge('parley_media_calls', 'Calls whose media this process carries', () => live().length);
   metrics.gauge('parley_media_participants', 'Participants of these calls with their media open here', () =>

@@ -79,7 +79,7 @@ export async function endCallOf(
   { env, conv }: { env: number; conv: number },
 ): Promise<void> {
   const no = await sql.liveCallOf(tx, env, conv);
-  const locked = no === null ? undefined : await sql.lockCall(tx, env, no);
+  const locked = no === undefined ? undefined : await sql.lockCall(tx, env, no);
   if (locked) await change(ctx, tx, locked.call, ended(locked.call, 'ended_by_server', locked.at));
 }
 
@@ -97,7 +97,7 @@ export async function leaveCalls(
   const live =
     conv === undefined ? await sql.liveCallsWith(tx, env, user) : [await sql.liveCallOf(tx, env, conv)];
   for (const no of live) {
-    const locked = no === null ? undefined : await sql.lockCall(tx, env, no);
+    const locked = no === undefined ? undefined : await sql.lockCall(tx, env, no);
     if (!locked) continue;
     const { call, at } = locked;
     await change(ctx, tx, call, withMove(call, user, 'leave', at), [{ user, endedHere: 'removed' }]);

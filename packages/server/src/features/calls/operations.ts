@@ -1,18 +1,18 @@
 import { ApiError, limits } from '@parley/protocol';
-import type { Call, Input, Output, RtpCapabilities } from '@parley/protocol';
+import type { Call, Input, RtpCapabilities } from '@parley/protocol';
 import { notFound } from '../../platform/api-errors.ts';
 import { tellOfCall } from '../../log/record.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
 import { actingUser } from '../callers.ts';
 import { Reply } from '../context.ts';
-import type { Context } from '../context.ts';
+import type { Context, Operation } from '../context.ts';
 import { blockersOf } from '../blocks/sql.ts';
 import { lockForChange, readable, requireWriting, requireWritingIn } from '../conversations/access.ts';
 import { requirePosting } from '../conversations/rules.ts';
 import { membershipOf } from '../conversations/sql/members.ts';
 import { listMembers } from '../conversations/sql.ts';
-import { decodeCursor, encodeCursor, isInteger, pageLimit, shown } from '../pages.ts';
+import { isInteger, listPage } from '../pages.ts';
 import { findUser } from '../users/sql.ts';
 import { ended, settled, withMove, withNewcomer } from './call-state.ts';
 import { later, unheardMs } from './jobs.ts';
@@ -57,7 +57,7 @@ export async function start(ctx: Context, input: Input<'calls.start'>): Promise<
     const members = await listMembers(tx, env, held.no);
     if (!members.some((m) => m.no === caller.no)) throw new ApiError('not_member');
     const live = await sql.liveCallOf(tx, env, held.no);
-    if (live !== null) return new Reply(200, sql.viewCall((await sql.lockCall(tx, env, live))!.call));
+    if (live !== undefined) return new Reply(200, sql.viewCall((await sql.lockCall(tx, env, live))!.call));
     requirePosting(held, access);
     const node = await chooseNode(tx);
     if (!node) throw await callsUnavailable(tx);
@@ -153,32 +153,34 @@ async function begin(ctx: Context, tx: Tx, call: CallRow): Promise<void> {
   });
 }
 
-export async function list(ctx: Context, input: Input<'calls.list'>): Promise<Output<'calls.list'>> {
-  const limit = pageLimit(input.limit);
-  const before = input.cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeCursor(input.cursor, isInteger);
+export const list: Operation<Context, 'calls.list'> = async (ctx, input) => {
   const conv =
     input.conversationId === undefined ? null : (await readable(ctx, ctx.db, input.conversationId)).no;
   const user = input.userId === undefined ? null : await findUser(ctx.db, ctx.env.no, input.userId);
   if (user === undefined) return { data: [], hasMore: false, nextCursor: null };
-  const rows = await sql.listCalls(ctx.db, {
+  const filter = {
     env: ctx.env.no,
     conv,
     user: user?.no ?? null,
     live: input.live,
-    before,
     member: conv === null ? (ctx.caller.user?.no ?? null) : null,
-    limit: limit + 1,
-  });
-  const { data, more } = shown(rows, limit, sql.viewCall);
-  return { data, hasMore: more, nextCursor: more ? encodeCursor(rows[data.length - 1]!.no) : null };
-}
+  };
+  const page = await listPage(
+    input,
+    isInteger,
+    (before, limit) => sql.listCalls(ctx.db, { ...filter, before: before ?? Number.MAX_SAFE_INTEGER, limit }),
+    ({ no }) => no,
+    sql.viewCall,
+  );
+  return { ...page, hasMore: page.nextCursor !== null };
+};
 
-export async function get(ctx: Context, input: Input<'calls.get'>): Promise<Call> {
+export const get: Operation<Context, 'calls.get'> = async (ctx, input) => {
   const call = await sql.findCall(ctx.db, ctx.env.no, input.callId);
   if (!call) throw missing();
   if (ctx.caller.user) await readable(ctx, ctx.db, call.cid);
   return sql.viewCall(call);
-}
+};
 
 /** A live call that the caller may see, locked until the transaction ends. */
 async function lockLive(ctx: Context, tx: Tx, id: string): Promise<LockedCall> {
@@ -191,7 +193,7 @@ async function lockLive(ctx: Context, tx: Tx, id: string): Promise<LockedCall> {
   return locked;
 }
 
-export async function join(ctx: Context, input: Input<'calls.join'>): Promise<Output<'calls.join'>> {
+export const join: Operation<Context, 'calls.join'> = async (ctx, input) => {
   const me = actingUser(ctx);
   return ctx.services.analytics.active.acting(ctx.db, ctx.env, me.no, async (tx) => {
     const { call, at } = await lockLive(ctx, tx, input.callId);
@@ -222,7 +224,7 @@ export async function join(ctx: Context, input: Input<'calls.join'>): Promise<Ou
       },
     };
   });
-}
+};
 
 /** What the user's other devices are told when one joins: they stop ringing, or lose their place. */
 function elsewhere(mine: Participant | undefined, user: number, session: string | null): HereEnded[] {
@@ -270,7 +272,6 @@ export async function end(ctx: Context, input: Input<'calls.end'>): Promise<{ ca
     ({ call, at }) => [ended(call, 'ended_by_server', at), []],
     (tx, call) =>
       record(ctx, tx, {
-        where: { env: call.env },
         action: 'calls.end',
         target: call.id,
         before: { status: call.status },
@@ -289,11 +290,9 @@ export async function remove(ctx: Context, input: Input<'calls.remove'>): Promis
     },
     (tx, call) =>
       record(ctx, tx, {
-        where: { env: call.env },
         action: 'calls.remove',
         user: participantOf(call, input.userId).usr,
         before: { call: call.id },
-        after: null,
       }),
   );
 }
@@ -312,13 +311,8 @@ export async function mute(ctx: Context, input: Input<'calls.mute'>): Promise<{ 
     const { call: held } = await lockLive(ctx, tx, input.callId);
     const { usr, state } = participantOf(held, input.userId);
     if (state !== 'joined') throw notConnected();
-    await record(ctx, tx, {
-      where: { env: held.env },
-      action: 'calls.mute',
-      user: usr,
-      before: null,
-      after: { call: held.id, source: input.source },
-    });
+    const after = { call: held.id, source: input.source };
+    await record(ctx, tx, { action: 'calls.mute', user: usr, after });
     return held;
   });
   const { usr } = participantOf(call, input.userId);

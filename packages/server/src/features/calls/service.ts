@@ -1,23 +1,23 @@
-import type { Config } from '../../config.ts';
+import type { Call, CallEndReason, CallSource } from '@parley/protocol';
 import { createBatcher } from '../../platform/flow/batcher.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { WorkSignal } from '../../platform/jobs/wake.ts';
-import type { Logger } from '../../platform/logging.ts';
-import type { Metrics } from '../../platform/metrics.ts';
-import type { Db } from '../../platform/postgres/db.ts';
-import type { PresenceRegistry } from '../../platform/presence/port.ts';
+import type { PresenceRegistry, UserRef } from '../../platform/presence/port.ts';
 import type { Confirmation, Services } from '../context.ts';
-import type { NodeBus } from '../node-bus.ts';
+import type { Platform } from '../platform.ts';
 import { sendQueue } from '../push/notify.ts';
 import { createDisconnectWatch } from './disconnected.ts';
 import { createMediaFailover, evacuate } from './media-failover.ts';
 import { createCallWorker } from './jobs.ts';
 import { createMediaLink } from './media-link.ts';
 import { createMediaNode } from './media-node.ts';
-import type { MediaRequest } from '../media-request.ts';
+import type { MediaRequest, MediaSeat } from '../media-request.ts';
 import { noteReached } from './sql.ts';
-import type { CallServices } from './call-services.ts';
 import { iceServers } from './turn.ts';
+
+declare module '../context.ts' {
+  interface Services {
+    calls: ReturnType<typeof createCallService>['services'];
+  }
+}
 
 /** A part of the service that needs the others. */
 export interface CallPart {
@@ -25,27 +25,12 @@ export interface CallPart {
   stop(): Promise<unknown>;
 }
 
-export function createCallService(options: {
-  config: Pick<Config, 'turn' | 'mediaNode' | 'host' | 'roles'>;
-  db: Db;
-  bus: NodeBus;
-  node: string;
-  clock: Clock;
-  logger: Logger;
-  presence: PresenceRegistry;
-  work: WorkSignal;
-  metrics: Metrics;
-}) {
-  const { config, db, bus, node, clock, logger, presence, work, metrics } = options;
-  const link = createMediaLink({ bus, node });
+export function createCallService(options: Platform & { presence: PresenceRegistry }) {
+  const { config, db, node, clock, logger, presence, work, metrics } = options;
+  const link = createMediaLink(options);
   const mediaNode = createMediaNode({
-    config,
-    node,
-    db,
+    ...options,
     link,
-    clock,
-    logger,
-    metrics,
     evacuate: () => evacuate({ db, services: running }, node),
   });
   const started = metrics.counter('parley_calls_started_total', 'Calls that were started, by kind', ['kind']);
@@ -66,17 +51,25 @@ export function createCallService(options: {
   const tell = (to: string, request: MediaRequest): void => {
     link.ask(to, request).catch(() => undefined);
   };
-  const services: CallServices = {
-    connected: (refs) => presence.connected(refs),
-    started: (kind) => started.inc({ kind }),
-    ended: (reason) => ended.inc({ reason }),
+  /** What the operations on calls use. */
+  const services = {
+    /** Tells which users have a socket. */
+    connected: (refs: readonly UserRef[]): Promise<boolean[]> => presence.connected(refs),
+    /** Count calls for /metrics; to be called after the commit. */
+    started: (kind: Call['kind']): void => started.inc({ kind }),
+    ended: (reason: CallEndReason): void => ended.inc({ reason }),
+    /** Must be called after pushes were queued. */
     pushQueued: () => work.raise(sendQueue.name),
-    iceServers: (user, callId) => iceServers(config.turn, { user, callId }, clock.now()),
+    iceServers: (user: number, callId: string) => iceServers(config.turn, { user, callId }, clock.now()),
+    /** Asks the media node of a call. */
     ask: link.ask,
     media: {
-      close: (to, call) => tell(to, { method: 'close', env: 0, call, user: 0 }),
-      drop: (to, seat) => tell(to, { method: 'drop', ...seat }),
-      mute: async (to, seat, source) =>
+      /** The call is over: its node forgets it. */
+      close: (to: string, call: number): void => tell(to, { method: 'close', env: 0, call, user: 0 }),
+      /** Ends the user's media, even if the media node has not noticed yet that the user left. */
+      drop: (to: string, seat: MediaSeat): void => tell(to, { method: 'drop', ...seat }),
+      /** Returns false if the user is not connected to media. */
+      mute: async (to: string, seat: MediaSeat, source: CallSource): Promise<boolean> =>
         (await link.ask(to, { method: 'mute', ...seat, d: { source } })) === true,
     },
   };

@@ -1,5 +1,6 @@
 import type { Call } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { column, firstValue, oneValue, valuesOf } from '../../platform/postgres/rows.ts';
 import { conversationOf, userOf } from '../sql/lookups.ts';
 import { parseMetadata } from '../metadata.ts';
 import type { CallState } from './call-state.ts';
@@ -92,22 +93,19 @@ export async function lockCall(tx: Tx, env: number, which: string | number): Pro
   return { call: call!, at: latest };
 }
 
-export async function liveCallOf(db: Queryable, env: number, conv: number): Promise<number | null> {
-  const [row] = await db.query<{ no: number }>(
-    `SELECT no FROM calls WHERE env = $1 AND conv = $2 AND status <> 'ended'`,
-    [env, conv],
-  );
-  return row?.no ?? null;
-}
+export const liveCallOf = (db: Queryable, env: number, conv: number) =>
+  firstValue<number>(db, `SELECT no FROM calls WHERE env = $1 AND conv = $2 AND status <> 'ended'`, [
+    env,
+    conv,
+  ]);
 
 /** The live calls in which a user rings or takes part, in the order in which they are locked. */
-export const liveCallsWith = async (db: Queryable, env: number, user: number): Promise<number[]> =>
-  (
-    await db.query<{ call: number }>(
-      `SELECT call FROM call_participants WHERE env = $1 AND usr = $2 AND state IN ('ringing', 'joining', 'joined') ORDER BY call`,
-      [env, user],
-    )
-  ).map((r) => r.call);
+export const liveCallsWith = (db: Queryable, env: number, user: number) =>
+  column<number>(
+    db,
+    `SELECT call FROM call_participants WHERE env = $1 AND usr = $2 AND state IN ('ringing', 'joining', 'joined') ORDER BY call`,
+    [env, user],
+  );
 
 /** Which of the users are in a call. */
 export const usersInCalls = async (
@@ -116,34 +114,24 @@ export const usersInCalls = async (
   users: readonly number[],
 ): Promise<Set<number>> =>
   new Set(
-    (
-      await db.query<{ usr: number }>(
-        `SELECT DISTINCT usr FROM call_participants WHERE env = $1 AND usr = ANY($2) AND state IN ('joining', 'joined')`,
-        [env, users],
-      )
-    ).map((r) => r.usr),
+    await column<number>(
+      db,
+      `SELECT DISTINCT usr FROM call_participants WHERE env = $1 AND usr = ANY($2) AND state IN ('joining', 'joined')`,
+      [env, users],
+    ),
   );
 
 export async function insertCall(tx: Tx, call: Omit<CallRow, 'no'>): Promise<CallRow> {
-  const [row] = await tx.query<{ no: number }>(
+  const no = await oneValue<number>(
+    tx,
     `INSERT INTO calls (env, id, conv, kind, status, created_by, end_reason, metadata, created_at, answered_at, ended_at, node)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING no`,
     [
-      call.env,
-      call.id,
-      call.conv,
-      call.kind,
-      call.status,
-      call.createdBy,
-      call.endReason,
-      call.metadata,
-      call.createdAt,
-      call.answeredAt,
-      call.endedAt,
-      call.node,
+      ...valuesOf(call, 'env', 'id', 'conv', 'kind', 'status', 'createdBy', 'endReason', 'metadata'),
+      ...valuesOf(call, 'createdAt', 'answeredAt', 'endedAt', 'node'),
     ],
   );
-  const saved = { ...call, no: row!.no };
+  const saved = { ...call, no };
   await saveParticipants(tx, saved, call.participants);
   return saved;
 }
@@ -159,7 +147,7 @@ export async function saveCall(tx: Tx, before: CallRow, after: CallRow): Promise
   if (before.status === after.status) return;
   await tx.query(
     `UPDATE calls SET status = $3, end_reason = $4, answered_at = $5, ended_at = $6 WHERE env = $1 AND no = $2`,
-    [after.env, after.no, after.status, after.endReason, after.answeredAt, after.endedAt],
+    valuesOf(after, 'env', 'no', 'status', 'endReason', 'answeredAt', 'endedAt'),
   );
 }
 
@@ -219,14 +207,13 @@ export async function listCalls(db: Queryable, filter: ListFilter): Promise<Call
 }
 
 /** Participants who still ring, and of whom no socket confirmed the call. From now on they count as pushed to. */
-export async function takeUnheard(tx: Tx, call: { env: number; no: number }): Promise<number[]> {
-  const rows = await tx.query<{ usr: number }>(
+export const takeUnheard = (tx: Tx, call: { env: number; no: number }) =>
+  column<number>(
+    tx,
     `UPDATE call_participants SET pushed = true
      WHERE env = $1 AND call = $2 AND state = 'ringing' AND NOT pushed AND NOT reached RETURNING usr`,
     [call.env, call.no],
   );
-  return rows.map((r) => r.usr);
-}
 
 /** Notes that sockets of these users got the incoming call. */
 export async function noteReached(

@@ -1,7 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { DeliveryDiagnosis, Input, TimelineStep } from '@parley/protocol';
 import { notFound } from '../../platform/api-errors.ts';
-import type { Context } from '../context.ts';
+import type { Context, Operation } from '../context.ts';
 import { mentionOf } from '../extras.ts';
 import { defaultLevelOf, isPushed, levelOf } from '../levels.ts';
 import type { Level } from '../levels.ts';
@@ -50,7 +50,7 @@ async function factsOf(ctx: Context, input: Input<'diagnostics.delivery'>) {
     level: member ? levelOf(member, defaultLevelOf(member, env.settings.defaultLevel), now) : null,
     /** What is older is no longer stored. */
     kept: {
-      membersSince: ago(await services.storage.retention.msOf(env.no)),
+      membersSince: ago(await services.storage.retentionMs(env.no)),
       sessionsSince: ago(limits.requestLogDays * dayMs),
       pushSince: ago(limits.requestLogDays * dayMs),
       webhooksSince: ago(limits.webhookReplayHours * 3_600_000),
@@ -58,24 +58,14 @@ async function factsOf(ctx: Context, input: Input<'diagnostics.delivery'>) {
   };
 }
 
-export async function delivery(
-  ctx: Context,
-  input: Input<'diagnostics.delivery'>,
-): Promise<DeliveryDiagnosis> {
+export const delivery: Operation<Context, 'diagnostics.delivery'> = async (ctx, input) => {
   const facts = await factsOf(ctx, input);
   const { message, user, member, level, kept } = facts;
+  const { conv: _conv, sender: _sender, extras: _extras, ...shown } = message;
   const was = wasMember(facts);
   const verdict = verdictOf(facts, was);
   return {
-    message: {
-      id: message.id,
-      conversationId: message.cid,
-      seq: message.seq,
-      senderId: message.senderId,
-      createdAt: message.createdAt,
-      editedAt: message.editedAt,
-      deletedAt: message.deletedAt,
-    },
+    message: shown,
     user: { id: user.id, deactivatedAt: user.deactivatedAt },
     verdict,
     summary: sentences[verdict],
@@ -92,7 +82,7 @@ export async function delivery(
     timeline: timelineOf(facts, was),
     kept,
   };
-}
+};
 
 const dayMs = 86_400_000;
 
@@ -186,14 +176,8 @@ function fanout(message: MessageFacts, sockets: SocketFacts[], was: boolean | nu
   return step(message.createdAt, 'fanout', title, sockets.length > 0, { sockets: sockets.length, nodes });
 }
 
-const socketStep = (s: SocketFacts, title: string): TimelineStep =>
-  step(s.openedAt, 'socket', title, null, {
-    sessionId: s.id,
-    node: s.node,
-    sdk: s.sdk,
-    closedAt: s.closedAt,
-    closeCode: s.closeCode,
-  });
+const socketStep = ({ id: sessionId, openedAt, ...socket }: SocketFacts, title: string): TimelineStep =>
+  step(openedAt, 'socket', title, null, { sessionId, ...socket });
 
 function webhookStep({ id, endpoint, type, status, createdAt, attempts }: WebhookFacts): TimelineStep {
   const last = attempts.at(-1);

@@ -1,5 +1,6 @@
 import type { SocketSession, WebhookAttempt } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { firstRow, oneRow } from '../../platform/postgres/rows.ts';
 import { conversationOf } from '../sql/lookups.ts';
 import type { LevelRow } from '../levels.ts';
 
@@ -7,7 +8,7 @@ import type { LevelRow } from '../levels.ts';
 
 export interface MessageFacts {
   conv: number;
-  cid: string;
+  conversationId: string;
   id: string;
   seq: number;
   sender: number | null;
@@ -18,21 +19,16 @@ export interface MessageFacts {
   extras: string | null;
 }
 
-export async function messageFacts(
-  db: Queryable,
-  env: number,
-  id: string,
-): Promise<MessageFacts | undefined> {
-  const [row] = await db.query<MessageFacts>(
-    `SELECT m.conv, c.id AS cid, m.id, m.seq, m.sender, u.id AS "senderId", m.created_at AS "createdAt",
+export const messageFacts = (db: Queryable, env: number, id: string) =>
+  firstRow<MessageFacts>(
+    db,
+    `SELECT m.conv, c.id AS "conversationId", m.id, m.seq, m.sender, u.id AS "senderId", m.created_at AS "createdAt",
        m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.extras
      FROM messages m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
      LEFT JOIN users u ON u.env = m.env AND u.no = m.sender
      WHERE m.env = $1 AND m.id = $2`,
     [env, id],
   );
-  return row;
-}
 
 export interface Membership extends LevelRow {
   lastReadSeq: number;
@@ -41,20 +37,14 @@ export interface Membership extends LevelRow {
   rules: string | null;
 }
 
-export async function membership(
-  db: Queryable,
-  env: number,
-  conv: number,
-  user: number,
-): Promise<Membership | undefined> {
-  const [row] = await db.query<Membership>(
+export const membership = (db: Queryable, env: number, conv: number, user: number) =>
+  firstRow<Membership>(
+    db,
     `SELECT m.level, m.muted, m.muted_until AS "mutedUntil", m.last_read_seq AS "lastReadSeq", m.last_delivered_seq AS "lastDeliveredSeq",
        c.rules FROM members m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
      WHERE m.env = $1 AND m.conv = $2 AND m.usr = $3`,
     [env, conv, user],
   );
-  return row;
-}
 
 export interface Move {
   seq: number;
@@ -86,18 +76,12 @@ export const socketsAt = (db: Queryable, env: number, user: number, at: string):
     [env, user, at],
   );
 
-export async function firstSocketAfter(
-  db: Queryable,
-  env: number,
-  user: number,
-  at: string,
-): Promise<SocketFacts | undefined> {
-  const [row] = await db.query<SocketFacts>(
+export const firstSocketAfter = (db: Queryable, env: number, user: number, at: string) =>
+  firstRow<SocketFacts>(
+    db,
     `SELECT ${socketColumns} FROM socket_sessions WHERE env = $1 AND usr = $2 AND opened_at > $3 ORDER BY id LIMIT 1`,
     [env, user, at],
   );
-  return row;
-}
 
 export interface PushFacts {
   at: string;
@@ -122,16 +106,15 @@ export const pushAttempts = (
   );
 
 /** What a push to the user needs, as it is now. */
-export async function pushMeans(db: Queryable, env: number, user: number) {
-  const [row] = await db.query<{ mode: string; devices: number; reachable: number }>(
+export const pushMeans = (db: Queryable, env: number, user: number) =>
+  oneRow<{ mode: string; devices: number; reachable: number }>(
+    db,
     `SELECT coalesce(e.settings ->> 'pushMode', 'providers') AS mode, d.devices, d.reachable FROM environments e
      CROSS JOIN LATERAL (SELECT count(*) AS devices, count(k.no) AS reachable FROM push_devices p
        LEFT JOIN push_credentials k ON k.env = p.env AND k.provider = p.provider WHERE p.env = e.no AND p.usr = $2) d
      WHERE e.no = $1`,
     [env, user],
   );
-  return row!;
-}
 
 export interface WebhookFacts {
   id: string;

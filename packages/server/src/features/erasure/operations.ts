@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '@parley/protocol';
-import type { Input } from '@parley/protocol';
 import { notFound } from '../../platform/api-errors.ts';
 import type { Person } from '../../log/catalogue.ts';
 import { lockConversationByNo, unlockedConversations } from '../../log/sql/lock.ts';
@@ -10,7 +9,7 @@ import { eraseMentions } from '../../log/unread/sql/mentions.ts';
 import type { MessageRecord } from '../../platform/history/port.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { record as note } from '../audit/operations.ts';
-import type { Context } from '../context.ts';
+import type { Context, Operation } from '../context.ts';
 import { happened } from '../happenings.ts';
 import { removeFromGroup } from '../conversations/members.ts';
 import { convsWithLevel, forgetLevel } from '../conversations/sql.ts';
@@ -39,7 +38,7 @@ const mentionBatch = 1_000;
 /** Conversations that are looked at together whether they are locked. */
 const convsAtOnce = 500;
 
-export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<void> {
+export const erase: Operation<Context, 'users.erase'> = async (ctx, input) => {
   const env = ctx.env.no;
   requireConfirmation(ctx.caller, ctx.env, input.confirm);
   const mode = input.messages ?? 'anonymize';
@@ -54,13 +53,7 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
     const subject = subjectOf(ctx.services.vault, env, input.userId);
     const no = await users.eraseUser(tx, env, input.userId, { alias, mode, subject });
     if (no === undefined) throw notFound('User');
-    await note(ctx, tx, {
-      where: { env },
-      action: 'users.erase',
-      user: no,
-      before: null,
-      after: { messages: mode },
-    });
+    await note(ctx, tx, { action: 'users.erase', user: no, after: { messages: mode } });
     await eraseId(tx, no);
     await happened(ctx, tx, 'userErased', {
       env,
@@ -85,7 +78,7 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
   };
   if (ctx.afterwards) ctx.afterwards(rest);
   else await rest(ctx.db);
-}
+};
 
 type ErasureContext = Pick<Context, 'db' | 'services'>;
 

@@ -17,7 +17,7 @@ export async function list(ctx: Context, input: Input<'events.list'>): Promise<O
   await noteReading(ctx, conv);
   const limit = pageLimit(input.limit);
   const floor = new Date(
-    ctx.services.clock.now() - (await ctx.services.storage.retention.msOf(ctx.env.no)),
+    ctx.services.clock.now() - (await ctx.services.storage.retentionMs(ctx.env.no)),
   ).toISOString();
   const user = ctx.caller.user?.no ?? null;
   const end = Math.min((input.before ?? Infinity) - 1, conv.lastSeq);

@@ -58,7 +58,7 @@ export function createSocketHistory(options: {
 
   const self = { id: node, host: hostname(), version, roles, startedAt: new Date(clock.now()) };
   const writer = createPeriodic(flushMs, logger, 'history of sockets', flush);
-  const beat = createPeriodic(beatMs, logger, 'sign of life', () => renewNode(db, self));
+  const beat = createPeriodic(beatMs, logger, 'sign of life', async () => void (await renewNode(db, self)));
   return {
     opened: (session: Omit<SessionRow, 'node' | 'closedAt' | 'closeCode'>): void =>
       add({ ...session, node, closedAt: null, closeCode: null }),

@@ -3,8 +3,8 @@ import type { Input, Output } from '@parley/protocol';
 import { notFound } from '../../platform/api-errors.ts';
 import { record } from '../audit/operations.ts';
 import { Reply } from '../context.ts';
-import type { Context } from '../context.ts';
-import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import type { Context, Operation } from '../context.ts';
+import { isString, listPage } from '../pages.ts';
 import { existingUser } from '../users/operations.ts';
 import { userNumbers } from '../users/sql.ts';
 import * as sql from './sql.ts';
@@ -15,7 +15,7 @@ export const nodes = async (ctx: Context): Promise<Output<'live.nodes'>> => ({
   data: await sql.liveNodes(ctx.db, ctx.env.no),
 });
 
-export async function sockets(ctx: Context, input: Input<'live.sockets'>): Promise<Output<'live.sockets'>> {
+export const sockets: Operation<Context, 'live.sockets'> = async (ctx, input) => {
   const { userId, node } = input;
   let user: number | undefined;
   if (userId !== undefined) {
@@ -23,47 +23,37 @@ export async function sockets(ctx: Context, input: Input<'live.sockets'>): Promi
     if (user === undefined) return { data: [], nextCursor: null };
   }
   return sessionPage(ctx, input, { live: true, user, node });
-}
+};
 
-export async function sessionsOf(
-  ctx: Context,
-  input: Input<'users.sessions'>,
-): Promise<Output<'users.sessions'>> {
+export const sessionsOf: Operation<Context, 'users.sessions'> = async (ctx, input) => {
   const user = await existingUser(ctx, ctx.db, input.userId);
   return sessionPage(ctx, input, { live: input.live ?? false, user: user.no });
-}
+};
 
-async function sessionPage(
+function sessionPage(
   ctx: Context,
   input: { limit?: number; cursor?: string },
   asked: { live: boolean; user?: number; node?: string },
 ): Promise<Output<'live.sockets'>> {
-  const limit = pageLimit(input.limit);
-  const before = input.cursor === undefined ? null : decodeCursor(input.cursor, isString);
-  const rows = await sql.listSessions(ctx.db, { ...asked, env: ctx.env.no, before, limit: limit + 1 });
-  return keyPage(
-    rows,
-    limit,
+  return listPage(
+    input,
+    isString,
+    (before, limit) => sql.listSessions(ctx.db, { ...asked, env: ctx.env.no, before, limit }),
     (row) => row.id,
     (row) => row,
   );
 }
 
-export async function endSession(ctx: Context, input: Input<'users.endSession'>): Promise<void> {
+export const endSession: Operation<Context, 'users.endSession'> = async (ctx, input) => {
   await ctx.db.tx(async (tx) => {
     const user = await existingUser(ctx, tx, input.userId);
     const found = await sql.openSession(tx, ctx.env.no, user.no, input.sessionId);
     if (!found) throw notFound('Open session');
-    await record(ctx, tx, {
-      where: { env: ctx.env.no },
-      action: 'users.endSession',
-      user: user.no,
-      before: { sessionId: input.sessionId },
-      after: null,
-    });
+    const before = { sessionId: input.sessionId };
+    await record(ctx, tx, { action: 'users.endSession', user: user.no, before });
     tx.afterCommit(() => ctx.services.signals.sessionOut(found.node, input.sessionId));
   });
-}
+};
 
 /** The most sockets that a user can have, plus a few that are just closing. */
 const mostSockets = 20;
@@ -83,13 +73,7 @@ export async function trace(ctx: Context, input: Input<'live.trace'>): Promise<R
     seconds: input.seconds ?? 60,
     sessions: open.length,
   });
-  await record(ctx, ctx.db, {
-    where: { env: ctx.env.no },
-    action: 'live.trace',
-    user: user.no,
-    before: null,
-    after: null,
-  }).catch((error: unknown) => {
+  await record(ctx, ctx.db, { action: 'live.trace', user: user.no }).catch((error: unknown) => {
     lines.destroy();
     throw error;
   });

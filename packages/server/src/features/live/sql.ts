@@ -1,5 +1,6 @@
 import type { LiveNode, SocketSession } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { firstRow } from '../../platform/postgres/rows.ts';
 
 /** A node renews its row every `beatMs`; one that was not seen for `alive` is not listed. */
 export const beatMs = 10_000;
@@ -7,20 +8,17 @@ const alive = `interval '35 seconds'`;
 /** A frozen process may come back, so its sockets are closed only after this time. */
 const gone = `interval '2 minutes'`;
 
-export async function renewNode(
+export const renewNode = (
   db: Queryable,
   node: { id: string; host: string; version: string; roles: readonly string[]; startedAt: Date },
-): Promise<void> {
-  await db.query(
+) =>
+  db.query(
     `INSERT INTO nodes (id, host, version, roles, started_at, seen_at) VALUES ($1, $2, $3, $4, $5, now())
      ON CONFLICT (id) DO UPDATE SET seen_at = now()`,
     [node.id, node.host, node.version, node.roles, node.startedAt],
   );
-}
 
-export async function removeNode(db: Queryable, id: string): Promise<void> {
-  await db.query('DELETE FROM nodes WHERE id = $1', [id]);
-}
+export const removeNode = (db: Queryable, id: string) => db.query('DELETE FROM nodes WHERE id = $1', [id]);
 
 /** How many sockets one statement closes. */
 const portion = 5_000;
@@ -69,12 +67,11 @@ export async function saveSessions(db: Queryable, rows: readonly SessionRow[]): 
 }
 
 /** Closes the node's sessions that are not in `open`, after closes were lost while PostgreSQL was unreachable. */
-export async function closeOthers(db: Queryable, node: string, open: readonly string[]): Promise<void> {
-  await db.query(
+export const closeOthers = (db: Queryable, node: string, open: readonly string[]) =>
+  db.query(
     'UPDATE socket_sessions SET closed_at = now() WHERE node = $1 AND closed_at IS NULL AND NOT (id = ANY($2))',
     [node, open],
   );
-}
 
 const living = `SELECT id FROM nodes WHERE seen_at > now() - ${alive}`;
 /** Sockets are counted up to this many per node. */
@@ -111,10 +108,9 @@ export function listSessions(
   );
 }
 
-export async function openSession(db: Queryable, env: number, user: number, id: string) {
-  const [row] = await db.query<{ node: string }>(
+export const openSession = (db: Queryable, env: number, user: number, id: string) =>
+  firstRow<{ node: string }>(
+    db,
     `SELECT node FROM socket_sessions WHERE env = $1 AND id = $2 AND usr = $3 AND closed_at IS NULL`,
     [env, id, user],
   );
-  return row;
-}

@@ -1,6 +1,6 @@
 import { idTime } from '@parley/protocol';
 import type { ActivityStep, Input, LogEntry, Output } from '@parley/protocol';
-import type { Context } from '../context.ts';
+import type { Context, Operation } from '../context.ts';
 import { cut, decodeCursor, encodeCursor, isTimedPlace, pageLimit } from '../pages.ts';
 import { moment } from '../time.ts';
 import { userNumbers } from '../users/sql.ts';
@@ -13,7 +13,7 @@ import type { Asked, Place, Row } from './sql.ts';
 const entry = ({ no, ...rest }: Row): LogEntry => ({ id: String(no), ...rest });
 const cursorOf = ({ at, no }: Place): string => encodeCursor([at, no]);
 
-export async function list(ctx: Context, input: Input<'logs.list'>): Promise<Output<'logs.list'>> {
+export const list: Operation<Context, 'logs.list'> = async (ctx, input) => {
   const limit = pageLimit(input.limit);
   const asked = await question(ctx, input);
   if (asked === null) return { data: [], nextCursor: null };
@@ -22,7 +22,7 @@ export async function list(ctx: Context, input: Input<'logs.list'>): Promise<Out
   if (more) return { data: page.map(entry), nextCursor: cursorOf(page.at(-1)!) };
   const last = asked.where.length === 0 ? undefined : await sql.lastLooked(ctx.db, asked);
   return { data: page.map(entry), nextCursor: last ? cursorOf(last) : null };
-}
+};
 
 /** Returns null if nothing can match. */
 async function question(ctx: Context, input: Input<'logs.list'>): Promise<Asked | null> {

@@ -179,8 +179,11 @@ export function createRecorder(options: {
   }
 
   const parts = [
-    createPeriodic(partitionsMs, logger, 'partitions of the request log', () =>
-      keepPartitions(db, clock.now()),
+    createPeriodic(
+      partitionsMs,
+      logger,
+      'partitions of the request log',
+      async () => void (await keepPartitions(db, clock.now())),
     ),
     createPeriodic(flushMs, logger, 'request log', writeRows),
     createPeriodic(countsMs, logger, 'activity', writeCounts),

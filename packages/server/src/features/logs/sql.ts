@@ -1,6 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { ActivityStep, LogEntry } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { oneRow } from '../../platform/postgres/rows.ts';
 import { conversationOf } from '../sql/lookups.ts';
 import { activityNames } from './rows.ts';
 import type { Counts, LogRow } from './rows.ts';
@@ -13,14 +14,12 @@ const insertion = `INSERT INTO request_log (env, at, kind, failed, request_id, m
     status int, code text, ms float8, caller text, "callerId" text, "user" bigint, address text, session text, webhook text,
     delivery text)`;
 
-export async function insertRows(db: Queryable, rows: readonly LogRow[]): Promise<void> {
-  await db.query(insertion, [JSON.stringify(rows)]);
-}
+export const insertRows = (db: Queryable, rows: readonly LogRow[]) =>
+  db.query(insertion, [JSON.stringify(rows)]);
 
 /** Creates the partitions of the days around `now`, and drops expired ones. */
-export async function keepPartitions(db: Queryable, now: number): Promise<void> {
-  await db.query('SELECT keep_request_log($1, $2)', [new Date(now), limits.requestLogDays]);
-}
+export const keepPartitions = (db: Queryable, now: number) =>
+  db.query('SELECT keep_request_log($1, $2)', [new Date(now), limits.requestLogDays]);
 
 const sums = activityNames.map((name) => `${name} = a.${name} + excluded.${name}`).join(', ');
 const arrays = activityNames.map((_, i) => `$${i + 3}::bigint[]`).join(', ');
@@ -135,21 +134,21 @@ export const activityByMinute = (db: Queryable, env: number, from: Date): Promis
     [env, from],
   );
 
-export async function activityBetween(db: Queryable, env: number, from: Date, to: Date) {
-  const [row] = await db.query<{ messages: number; requests: number; errors: number }>(
+export const activityBetween = (db: Queryable, env: number, from: Date, to: Date) =>
+  oneRow<{ messages: number; requests: number; errors: number }>(
+    db,
     `SELECT coalesce(sum(messages), 0)::bigint AS messages, coalesce(sum(requests), 0)::bigint AS requests,
        coalesce(sum(errors + socket_errors), 0)::bigint AS errors
      FROM activity WHERE env = $1 AND at >= $2 AND at < $3`,
     [env, from, to],
   );
-  return row!;
-}
 
 /** Pending deliveries are counted up to this many. */
 const mostPending = 10_000;
 
-export async function webhookHealth(db: Queryable, env: number) {
-  const [row] = await db.query<{ endpoints: number; disabled: number; failing: number; pending: number }>(
+export const webhookHealth = (db: Queryable, env: number) =>
+  oneRow<{ endpoints: number; disabled: number; failing: number; pending: number }>(
+    db,
     `SELECT count(*) AS endpoints, count(*) FILTER (WHERE w.status = 'disabled') AS disabled,
        count(*) FILTER (WHERE w.status = 'enabled' AND w.failing_since IS NOT NULL) AS failing,
        least(coalesce(sum(j.n), 0), ${mostPending})::bigint AS pending
@@ -158,20 +157,17 @@ export async function webhookHealth(db: Queryable, env: number) {
      WHERE w.env = $1`,
     [env],
   );
-  return row!;
-}
 
 /**
  * What exists already, for people who are just beginning. It is looked for around the first users, which is cheap
  * however many follow.
  */
-export async function beginnings(db: Queryable, env: number) {
-  const [row] = await db.query<{ users: boolean; conversations: boolean; messages: boolean }>(
+export const beginnings = (db: Queryable, env: number) =>
+  oneRow<{ users: boolean; conversations: boolean; messages: boolean }>(
+    db,
     `SELECT count(*) > 0 AS users, count(c.no) > 0 AS conversations, count(*) FILTER (WHERE c.message_count > 0) > 0 AS messages
      FROM (SELECT no FROM users WHERE env = $1 ORDER BY id LIMIT 50) u
      LEFT JOIN LATERAL (SELECT conv FROM members WHERE env + 0 = $1 AND usr = u.no LIMIT 5) m ON true
      LEFT JOIN ${conversationOf('$1', 'm.conv')} c ON true`,
     [env],
   );
-  return row!;
-}

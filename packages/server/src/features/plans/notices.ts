@@ -1,7 +1,6 @@
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { MailQueue } from '../accounts/mail-queue.ts';
-import { ownersOf } from '../accounts/sql/organizations.ts';
 import type { Plans } from './table.ts';
 import { noteCeilings } from './sql.ts';
 
@@ -24,13 +23,10 @@ export async function tellOwners(
   return db.tx(async (tx) => {
     const notices = await noteCeilings(tx, table);
     for (const notice of notices) {
-      const { env, id, org, plan, what, percent, used, most } = notice;
+      const { env, id, plan, what, percent, used, most } = notice;
       const text = `${id} uses ${used} of the ${most} ${names[what]} of its plan ${plan}.`;
       logger.warn({ env: id, what, percent, used, most }, 'the ceiling of a plan is near');
-      const owners = await ownersOf(tx, env);
-      if (owners.length === 0) continue;
-      await mailQueue.send(tx, org, {
-        to: owners.map(({ email }) => email),
+      await mailQueue.toOwners(tx, env, () => ({
         subject: `${id}: ${percent} percent of its ${names[what]} are used`,
         text: [
           text,
@@ -38,7 +34,7 @@ export async function tellOwners(
           '',
           'The operator of the service can change the plan: npm run parley -- env set <env id> --plan <plan>',
         ].join('\n'),
-      });
+      }));
     }
     return notices.length;
   });

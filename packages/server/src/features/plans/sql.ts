@@ -1,10 +1,10 @@
 import type { Plan } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { arraysOf } from '../../platform/postgres/rows.ts';
 
 export interface Notice {
   env: number;
   id: string;
-  org: number;
   plan: string;
   what: 'users' | 'connections';
   percent: number;
@@ -30,16 +30,11 @@ const noteSql = `
   ), noted AS (
     INSERT INTO plan_notices (env, at, what, percent) SELECT env, month, what, percent FROM near ON CONFLICT DO NOTHING
     RETURNING env, what, percent
-  ) SELECT DISTINCT ON (n.env, n.what) n.env, n.id, n.org, n.plan, n.what, n.percent, n.used, n.most
+  ) SELECT DISTINCT ON (n.env, n.what) n.env, n.id, n.plan, n.what, n.percent, n.used, n.most
     FROM near n JOIN noted k ON k.env = n.env AND k.what = n.what AND k.percent = n.percent ORDER BY n.env, n.what, n.percent DESC`;
 
 /** Notes each ceiling that is nearly or completely used, once a month, and returns those that are new. */
 export const noteCeilings = (
   tx: Queryable,
   plans: readonly Pick<Plan, 'name' | 'mauLimit' | 'connectionLimit'>[],
-): Promise<Notice[]> =>
-  tx.query<Notice>(noteSql, [
-    plans.map(({ name }) => name),
-    plans.map(({ mauLimit }) => mauLimit),
-    plans.map(({ connectionLimit }) => connectionLimit),
-  ]);
+): Promise<Notice[]> => tx.query<Notice>(noteSql, arraysOf(plans, 'name', 'mauLimit', 'connectionLimit'));

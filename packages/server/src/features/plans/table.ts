@@ -53,34 +53,24 @@ export function parsePlans(text: string): Plans {
 
 const readMs = 2_000;
 
-export interface PlanTable {
-  /** The object stays the same; its entries change. */
-  readonly plans: Plans;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** @param path the file, or undefined for the table of the protocol package alone. */
-export function createPlanTable(
-  path: string | undefined,
-  logger: Logger,
-  given: Plans = defaults,
-): PlanTable {
+export function createPlanTable(path: string | undefined, logger: Logger, given: Plans = defaults) {
   const plans = { ...given };
-  if (path === undefined) return { plans, start: () => Promise.resolve(), stop: () => Promise.resolve() };
   let known: string | undefined;
-  async function read(): Promise<void> {
-    const text = await readFile(path!, 'utf8');
+  async function read(file: string): Promise<void> {
+    const text = await readFile(file, 'utf8');
     if (text === known) return;
     Object.assign(plans, parsePlans(text));
-    if (known !== undefined) logger.info({ file: path }, 'the plans were changed');
+    if (known !== undefined) logger.info({ file }, 'the plans were changed');
     known = text;
   }
-  const periodic = createPeriodic(readMs, logger, 'reading the plans', read);
+  const periodic = createPeriodic(readMs, logger, 'reading the plans', () => read(path!));
   return {
+    /** The object stays the same; its entries change. */
     plans,
     start: async () => {
-      await read();
+      if (path === undefined) return;
+      await read(path);
       periodic.start();
     },
     stop: () => periodic.stop(),

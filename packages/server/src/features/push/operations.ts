@@ -1,5 +1,5 @@
 import { ApiError, limits } from '@parley/protocol';
-import type { Input, Output, PushCredentialsView, PushDevice, PushDeviceView } from '@parley/protocol';
+import type { Input, Output, PushDevice, PushDeviceView } from '@parley/protocol';
 import { invalid, notFound } from '../../platform/api-errors.ts';
 import { OutboundRefused } from '../../platform/outbound/outbound.ts';
 import { parsePushCredentials, PushCredentialsError } from '../../platform/push/credentials.ts';
@@ -9,7 +9,7 @@ import { parseSubscription } from '../../platform/push/webpush-encryption.ts';
 import { record } from '../audit/operations.ts';
 import { actingUser } from '../callers.ts';
 import { Reply } from '../context.ts';
-import type { Context, EnvironmentContext } from '../context.ts';
+import type { Context, EnvironmentContext, Operation } from '../context.ts';
 import { existingUser } from '../users/operations.ts';
 import * as credentials from './sql/credentials.ts';
 import * as sql from './sql.ts';
@@ -56,33 +56,25 @@ export async function register(
   });
 }
 
-export async function unregister(ctx: Context, input: Input<'push.unregister'>): Promise<void> {
+export const unregister: Operation<Context, 'push.unregister'> = async (ctx, input) => {
   if (!(await sql.dropDevice(ctx.db, ctx.env.no, actingUser(ctx).no, input.token))) throw notFound('Device');
-}
+};
 
 export const listCredentials = async (ctx: EnvironmentContext): Promise<Output<'push.listCredentials'>> => ({
   data: await credentials.listCredentials(ctx.db, ctx.env.no),
 });
 
-export async function setCredentials(
-  ctx: EnvironmentContext,
-  input: Input<'push.setCredentials'>,
-): Promise<PushCredentialsView> {
+export const setCredentials: Operation<EnvironmentContext, 'push.setCredentials'> = async (ctx, input) => {
   const { provider } = input;
   const parsed = parsedCredentials(provider, input.credentials);
   const { env, services } = ctx;
   return ctx.db.tx(async (tx) => {
     const before = (await credentials.listCredentials(tx, env.no)).find((one) => one.provider === provider);
     const after = await credentials.saveCredentials(tx, services.vault, env.no, provider, parsed);
-    await record(ctx, tx, {
-      action: 'push.setCredentials',
-      target: provider,
-      before: before ?? null,
-      after,
-    });
+    await record(ctx, tx, { action: 'push.setCredentials', target: provider, before: before ?? null, after });
     return after;
   });
-}
+};
 
 /** The error names the field and what is expected, never the given value. */
 function parsedCredentials(provider: PushProviderName, input: unknown): PushCredentials {
@@ -94,29 +86,22 @@ function parsedCredentials(provider: PushProviderName, input: unknown): PushCred
   }
 }
 
-export async function removeCredentials(
-  ctx: EnvironmentContext,
-  { provider }: Input<'push.removeCredentials'>,
-): Promise<void> {
+export const removeCredentials: Operation<EnvironmentContext, 'push.removeCredentials'> = async (
+  ctx,
+  { provider },
+) => {
   await ctx.db.tx(async (tx) => {
     const before = await credentials.dropCredentials(tx, ctx.env.no, provider);
     if (!before) throw new ApiError('not_found', { message: `There are no credentials for ${provider}.` });
-    await record(ctx, tx, {
-      action: 'push.removeCredentials',
-      target: provider,
-      before,
-    });
+    await record(ctx, tx, { action: 'push.removeCredentials', target: provider, before });
   });
-}
+};
 
 /** A user's devices, as people who run the environment see them. */
-export async function devicesOf(
-  ctx: Context,
-  input: Input<'users.devices'>,
-): Promise<Output<'users.devices'>> {
+export const devicesOf: Operation<Context, 'users.devices'> = async (ctx, input) => {
   const user = await existingUser(ctx, ctx.db, input.userId);
   return { data: (await sql.listDevices(ctx.db, ctx.env.no, user.no)).map(viewDevice) };
-}
+};
 
 const deviceId = (no: number): string => `dev_${no}`;
 const deviceNo = (id: string): number => (/^dev_\d{1,15}$/.test(id) ? Number(id.slice(4)) : -1);
@@ -132,7 +117,7 @@ function viewDevice({ no, provider, token, createdAt, registeredAt }: sql.Device
   return { id: deviceId(no), provider, tokenEnd, createdAt, registeredAt };
 }
 
-export async function removeDevice(ctx: Context, input: Input<'users.removeDevice'>): Promise<void> {
+export const removeDevice: Operation<Context, 'users.removeDevice'> = async (ctx, input) => {
   await ctx.db.tx(async (tx) => {
     const user = await existingUser(ctx, tx, input.userId);
     const provider = await sql.dropDeviceByNo(tx, ctx.env.no, user.no, deviceNo(input.deviceId));
@@ -143,23 +128,19 @@ export async function removeDevice(ctx: Context, input: Input<'users.removeDevic
       before: { deviceId: input.deviceId, provider },
     });
   });
-}
+};
 
 /**
  * Sends a test now, whatever the environment's push mode is. A token that its provider calls dead is removed, as with
  * any push.
  */
-export async function test(ctx: Context, input: Input<'push.test'>): Promise<Output<'push.test'>> {
+export const test: Operation<Context, 'push.test'> = async (ctx, input) => {
   const { env } = ctx;
   const user = await existingUser(ctx, ctx.db, input.userId);
   const all = await sql.listDevices(ctx.db, env.no, user.no);
   const chosen = input.deviceId === undefined ? all : all.filter((d) => d.no === deviceNo(input.deviceId!));
   if (input.deviceId !== undefined && chosen.length === 0) throw notFound('Device');
-  await record(ctx, ctx.db, {
-    action: 'push.test',
-    user: user.no,
-    after: { devices: chosen.length },
-  });
+  await record(ctx, ctx.db, { action: 'push.test', user: user.no, after: { devices: chosen.length } });
   const outcomes = await ctx.services.push.test(env.no, chosen);
   return {
     data: chosen.map(({ no, provider }, i) => {
@@ -168,4 +149,4 @@ export async function test(ctx: Context, input: Input<'push.test'>): Promise<Out
       return { deviceId: deviceId(no), provider, result: outcome.kind, reason };
     }),
   };
-}
+};

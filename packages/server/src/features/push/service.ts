@@ -1,21 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import type { Config } from '../../config.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { depth, workSettings } from '../../platform/jobs/sql/jobs.ts';
+import { depth } from '../../platform/jobs/sql/jobs.ts';
 import { consumers } from '../../log/sql/consumers.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
-import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
-import type { Logger } from '../../platform/logging.ts';
-import type { Metrics } from '../../platform/metrics.ts';
+import type { WorkerOptions } from '../../platform/jobs/worker.ts';
 import { createOutbound } from '../../platform/outbound/outbound.ts';
-import type { NameResolver } from '../../platform/outbound/resolver.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
-import { PgDb } from '../../platform/postgres/db.ts';
-import type { ConnectionSettings, PgOptions, Tx } from '../../platform/postgres/db.ts';
+import type { Tx } from '../../platform/postgres/db.ts';
 import type { LostSocket } from '../../platform/presence/port.ts';
 import type { PushEndpoints, PushNotification, PushOutcome } from '../../platform/push/port.ts';
-import type { Vault } from '../../platform/secrets.ts';
+import { workPool } from '../platform.ts';
+import type { Platform } from '../platform.ts';
 import { sendQueue } from './notify.ts';
 import { dispatchToPush, plan, planQueue, recordPlan } from './plan.ts';
 import type { Planned, Presence } from './plan.ts';
@@ -28,14 +23,8 @@ import type { Looked } from './lost.ts';
 
 declare module '../context.ts' {
   interface Services {
-    push: Push;
+    push: ReturnType<typeof createPushService>;
   }
-}
-
-/** What operations use of the push service. */
-export interface Push {
-  /** Sends a test notification to each device now, and returns what the providers answered. */
-  test(env: number, devices: readonly sql.DeviceRow[]): Promise<PushOutcome[]>;
 }
 
 const workConnections = 3;
@@ -54,29 +43,15 @@ const testNotification: PushNotification = {
   ttlSeconds: 60,
 };
 
-export function createPushService(options: {
-  config: Pick<Config, 'allowPrivateTargets'>;
-  connection: ConnectionSettings;
-  names: NameResolver;
-  onError: PgOptions['onError'];
-  vault: Vault;
-  clock: Clock;
-  logger: Logger;
-  metrics: Metrics;
-  presence: Presence;
-  work: WorkSignal;
-  /** Must be called after something was put into the outbox. */
-  wakeOutbox: () => void;
-  /** The vendors' addresses, replaced in tests. */
-  endpoints?: PushEndpoints;
-  random: () => number;
-}) {
+export function createPushService(
+  options: Platform & {
+    presence: Presence;
+    /** The vendors' addresses, replaced in tests. */
+    endpoints?: PushEndpoints;
+  },
+) {
   const { logger, clock, metrics, presence } = options;
-  const db = new PgDb(options.connection, {
-    max: workConnections,
-    onError: options.onError,
-    settings: workSettings,
-  });
+  const db = workPool(options, workConnections);
   const outbound = createOutbound({
     allowPrivate: options.config.allowPrivateTargets,
     resolve: options.names.resolve,
@@ -105,12 +80,12 @@ export function createPushService(options: {
     await recordPlan({ committed: options.wakeOutbox }, tx, planned);
     tx.afterCommit(() => sender.wake());
   }
-  const planner = createWorker<Planned>({
-    db,
-    logger,
+  type Queue<O extends { runAt: Date | null }> = Omit<WorkerOptions<O>, 'db' | 'logger' | 'leaseMs'>;
+  const worker = <O extends { runAt: Date | null }>(queue: Queue<O>) =>
+    createWorker({ db, logger, leaseMs, ...queue });
+  const planner = worker<Planned>({
     queue: planQueue.name,
     slots: 50,
-    leaseMs,
     run: async (batch) => (await plan(db, presence, batch, now())).map((planned) => Promise.resolve(planned)),
     record,
   });
@@ -123,22 +98,16 @@ export function createPushService(options: {
     random: options.random,
     onResult: (provider: string, result: string) => results.inc({ provider, result }),
   };
-  const sender = createWorker<SendOutcome>({
-    db,
-    logger,
+  const sender = worker<SendOutcome>({
     queue: sendQueue.name,
     slots: 1_000,
-    leaseMs,
     run: (batch, signal) => startSends(sending, batch, signal),
     record: (tx, outcomes) => recordSends(tx, outcomes, now()),
   });
   options.work.on(sendQueue.name, () => sender.wake());
-  const receipts = createWorker<ReceiptOutcome>({
-    db,
-    logger,
+  const receipts = worker<ReceiptOutcome>({
     queue: receiptQueue.name,
     slots: receiptQueue.width,
-    leaseMs,
     run: (batch) => Promise.resolve(startReceipts(sending, batch)),
     record: (tx, outcomes) =>
       sql.dropDead(
@@ -146,12 +115,9 @@ export function createPushService(options: {
         outcomes.flatMap((o) => o.dead),
       ),
   });
-  const looker = createWorker<Looked>({
-    db,
-    logger,
+  const looker = worker<Looked>({
     queue: lostQueue.name,
     slots: 50,
-    leaseMs,
     run: async (batch) =>
       (await lookBack(db, presence, batch, now())).map((looked) => Promise.resolve(looked)),
     record: (tx, looked) =>
@@ -162,7 +128,12 @@ export function createPushService(options: {
   });
   options.work.on(lostQueue.name, () => looker.wake());
   const lostSockets = createLostSockets(db, () => options.work.raise(lostQueue.name));
-  const sweeper = createPeriodic(sweepMs, logger, 'push sweep', () => sql.correctListeners(db));
+  const sweeper = createPeriodic(
+    sweepMs,
+    logger,
+    'push sweep',
+    async () => void (await sql.correctListeners(db)),
+  );
   const gauges = createPeriodic(depthMs, logger, 'push queue depth', async () => {
     jobs = (await depth(db, planQueue.name)) + (await depth(db, sendQueue.name));
   });
@@ -178,6 +149,7 @@ export function createPushService(options: {
 
   return {
     consumer,
+    /** Sends a test notification to each device now, and returns what the providers answered. */
     test: async (env: number, devices: readonly sql.DeviceRow[]): Promise<PushOutcome[]> => {
       const made = await providers.load(devices.map(({ provider }) => ({ env, provider })));
       const outcomes = await Promise.all(

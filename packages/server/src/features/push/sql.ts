@@ -36,13 +36,12 @@ export const saveDevice = (
   );
 
 /** Removes a user's devices beyond `most`, those not registered for the longest time first. */
-export async function dropOldDevices(db: Queryable, env: number, user: number, most: number): Promise<void> {
-  await db.query(
+export const dropOldDevices = (db: Queryable, env: number, user: number, most: number) =>
+  db.query(
     `DELETE FROM push_devices WHERE env = $1 AND no IN (
        SELECT no FROM push_devices WHERE env = $1 AND usr = $2 ORDER BY registered_at DESC, no DESC OFFSET $3)`,
     [env, user, most],
   );
-}
 
 export const dropDevice = (db: Queryable, env: number, user: number, token: string): Promise<boolean> =>
   anyRow(db, 'DELETE FROM push_devices WHERE env = $1 AND token_hash = $2 AND usr = $3 RETURNING 1', [
@@ -99,9 +98,8 @@ export async function noteAttempts(db: Queryable, attempts: readonly Attempt[]):
   );
 }
 
-export async function dropDevicesOf(db: Queryable, env: number, user: number): Promise<void> {
-  await db.query('DELETE FROM push_devices WHERE env = $1 AND usr = $2', [env, user]);
-}
+export const dropDevicesOf = (db: Queryable, env: number, user: number) =>
+  db.query('DELETE FROM push_devices WHERE env = $1 AND usr = $2', [env, user]);
 
 export interface DeviceRef {
   env: number;
@@ -120,20 +118,18 @@ export async function dropDead(db: Queryable, devices: readonly DeviceRef[]): Pr
 }
 
 /** After a device was registered, messages of the environment may have to be recorded for push. */
-export async function listenForPush(db: Queryable, env: number): Promise<void> {
-  await db.query(
+export const listenForPush = (db: Queryable, env: number) =>
+  db.query(
     `SELECT set_push_listener(no) FROM environments WHERE no = $1 AND listeners & ${consumers.push.bit} = 0`,
     [env],
   );
-}
 
 /**
  * Corrects the listener bit of environments from time to time, because removing a device does not check whether it
  * was the last.
  */
-export async function correctListeners(db: Queryable): Promise<void> {
-  await db.query(
+export const correctListeners = (db: Queryable) =>
+  db.query(
     `SELECT set_push_listener(no) FROM environments
      WHERE (listeners & ${consumers.push.bit} <> 0) <> can_push(no, settings) LIMIT 1000`,
   );
-}

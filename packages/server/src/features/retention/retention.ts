@@ -1,6 +1,15 @@
 import { limits } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { batch, keepSentIds, removeEvents, removeHours, removeOlder } from './sql.ts';
+import { sessionTimes } from '../accounts/sql/sessions.ts';
+import {
+  batch,
+  keepSentIds,
+  removeDeliveries,
+  removeEvents,
+  removeHours,
+  removeOlder,
+  removePayloads,
+} from './sql.ts';
 
 /**
  * Removes expired rows: clientMsgIds by dropping the partition of a whole day (log/sql/sent_ids.sql), all others in batches, so that no
@@ -18,6 +27,11 @@ const expired: { table: string; column?: string; hours: number }[] = [
   { table: 'audit', hours: limits.auditDays * 24 },
   // Cursors of sync refer to a mark, so marks stay a day longer than cursors.
   { table: 'store_marks', column: 'at', hours: (limits.syncCursorDays + 1) * 24 },
+  // What ended by itself is refused before it is removed. Readings keep an entry from being written twice in an hour.
+  { table: 'account_sessions', column: 'used_at', hours: sessionTimes.idleMs / 3_600_000 },
+  { table: 'invitations', column: 'expires_at', hours: 0 },
+  { table: 'passkey_challenges', column: 'expires_at', hours: 0 },
+  { table: 'content_reads', column: 'hour', hours: 2 },
   { table: 'activity', column: 'at', hours: 24 },
   { table: 'restrictions', column: 'until', hours: 24 },
   { table: 'reports', column: 'resolved_at', hours: limits.reportDays * 24 },
@@ -58,6 +72,8 @@ export async function removeExpired(
     await remove(table, () => removeOlder(db, table, column, hours, now));
   // Events stay as long as their environment says.
   await remove('events', () => removeEvents(db, eventRetentionMs / 3_600_000, now));
+  await remove('webhook_deliveries', () => removeDeliveries(db));
+  await remove('webhook_payloads', () => removePayloads(db));
   for (const table of hourly) await remove('hours', () => removeHours(db, table, now));
   return removed;
 }

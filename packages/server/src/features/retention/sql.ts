@@ -1,6 +1,8 @@
 import { limits } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { column, oneValue } from '../../platform/postgres/rows.ts';
+import { payloadHours } from '../webhooks/schedule.ts';
+import { longestDays } from '../webhooks/sql/payloads.ts';
 
 /**
  * Rows that are removed by their age, and rows of environments that have ended: of tables that other folders own.
@@ -16,7 +18,7 @@ export const keepSentIds = (db: Queryable, now: Date | undefined, days: number):
 export const batch = 5_000;
 
 /** @param rows a query for the places of expired rows, to which the limit is added. */
-const remove = (db: Queryable, table: string, rows: string, values: unknown[]): Promise<number> =>
+const remove = (db: Queryable, table: string, rows: string, values?: unknown[]): Promise<number> =>
   oneValue(
     db,
     `WITH gone AS (DELETE FROM ${table} WHERE ctid = ANY(ARRAY(${rows} LIMIT ${batch})) RETURNING 1)
@@ -60,6 +62,29 @@ export const removeHours = (db: Queryable, table: string, now: Date | undefined)
            AND c.at < date_trunc('day', least($1::timestamptz, now()), 'UTC') - interval '${limits.analyticsHoursKeptDays} days' LIMIT ${batch}
        ) x`,
     [now],
+  );
+
+/** A delivery that is still pending after this belongs to an environment that was suspended for weeks. */
+const pendingDays = 30;
+
+/** Removes deliveries that are too old for a replay. */
+export const removeDeliveries = (db: Queryable): Promise<number> =>
+  remove(
+    db,
+    'webhook_deliveries',
+    `SELECT ctid FROM webhook_deliveries WHERE created_at < now() - interval '${limits.webhookReplayHours} hours'
+       AND (status <> 'pending' OR created_at < now() - interval '${pendingDays} days'
+         OR (SELECT w.no FROM webhook_endpoints w WHERE w.no = endpoint) IS NULL)`,
+  );
+
+/** If the environment is suspended meanwhile, payloads stay up to `longestDays`. */
+export const removePayloads = (db: Queryable): Promise<number> =>
+  remove(
+    db,
+    'webhook_payloads',
+    `SELECT ctid FROM webhook_payloads p WHERE event_at < now() - interval '${payloadHours} hours'
+       AND (event_at < now() - interval '${longestDays} days'
+         OR NOT EXISTS (SELECT 1 FROM environments e WHERE e.no = p.env AND e.status = 'suspended'))`,
   );
 
 /** The tables that carry the number of an environment. */

@@ -10,21 +10,6 @@ import { isDisconnected } from './connections.ts';
 import type { Connections } from './connections.ts';
 import { coldSlots } from './sql.ts';
 
-/**
- * Reads messages that only the customer's database has. Our own store knows which messages exist and in which order;
- * their content comes from here. A database that is down costs one waiting request: while its circuit is open, all
- * others are refused at once.
- */
-export interface Cold {
-  /** Messages of one conversation by seq; those that the database no longer has are missing. */
-  at(
-    env: Tenant,
-    conversationId: string,
-    seqs: readonly number[],
-  ): Promise<ReadonlyMap<number, MessageRecord>>;
-  get(env: Tenant, messageId: string): Promise<MessageRecord | null>;
-}
-
 const readMs = 5_000;
 /** If nothing was answered for this many milliseconds, one read goes on waiting, and all others are refused at once. */
 const stallMs = 1_500;
@@ -47,6 +32,11 @@ interface Read {
   refuse(error: unknown): void;
 }
 
+/**
+ * Reads messages that only the customer's database has. Our own store knows which messages exist and in which order;
+ * their content comes from here. A database that is down costs one waiting request: while its circuit is open, all
+ * others are refused at once.
+ */
 export function createCold(options: {
   db: Queryable;
   connections: Pick<Connections, 'open' | 'drop'>;
@@ -54,7 +44,7 @@ export function createCold(options: {
   clock: Clock;
   timers: Timers;
   logger: Logger;
-}): Cold {
+}) {
   const { db, connections, limiter, clock, timers, logger } = options;
   const circuits = new Map<number, Circuit>();
   const reads = new Map<number, Set<Read>>();
@@ -151,7 +141,12 @@ export function createCold(options: {
   }
 
   return {
-    async at(env, conversationId, seqs) {
+    /** Messages of one conversation by seq; those that the database no longer has are missing. */
+    async at(
+      env: Tenant,
+      conversationId: string,
+      seqs: readonly number[],
+    ): Promise<ReadonlyMap<number, MessageRecord>> {
       if (seqs.length === 0) return new Map();
       const wanted = new Set(seqs);
       const after = Math.min(...seqs) - 1;
@@ -175,7 +170,7 @@ export function createCold(options: {
       });
       return found ?? new Map();
     },
-    async get(env, messageId) {
+    async get(env: Tenant, messageId: string): Promise<MessageRecord | null> {
       const found = await search<MessageRecord | null>(env, async (history) => {
         const value = await history.get(messageId);
         return { value, whole: value !== null };

@@ -6,24 +6,11 @@ import type { RemoteHistories, Tenant } from '../../platform/history/remote.ts';
 import { TargetError } from '../../platform/history/target.ts';
 import type { HistorySource } from '../../platform/history/target.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import { asideOf } from './aside.ts';
 import { slotContext } from './sql.ts';
 import type { SlotName, SlotRow, SlotSecret } from './sql.ts';
 
 /** Open connections to customers' databases: one pool for each slot in use, closed after a while without use. */
-export interface Connections {
-  /** `read` opens the replica, if there is one. If opening fails, the next call tries again. A slot that is set aside is not opened. */
-  open(env: Tenant, slot: SlotRow, purpose?: 'write' | 'read'): Promise<History>;
-  /** A connection for one test by hand, also of a slot that is set aside, but not by the operator. Who asked closes it. */
-  tryOut(env: Tenant, slot: SlotRow): Promise<History>;
-  /** Makes the tables, for a slot that is or is not there yet. */
-  migrate(env: Tenant, slot: SlotName, source: HistorySource): ReturnType<RemoteHistories['migrate']>;
-  /** Called after a failure: the next use connects again, perhaps to another address. */
-  drop(env: number, slot: SlotName): void;
-  secretsOf(env: number, slot: SlotRow): SlotSecret[];
-  urlOf(env: number, slot: SlotRow): string;
-  close(): Promise<void>;
-}
+export type Connections = ReturnType<typeof createConnections>;
 
 const idleMs = 60_000;
 const mostOpen = 500;
@@ -40,6 +27,20 @@ export const isDisconnected = (error: unknown): boolean =>
   !(error instanceof QueueFull) &&
   ['unreachable', 'timeout', 'authentication', 'tls', 'overloaded'].includes(error.errorClass);
 
+/**
+ * Why a slot is not connected to; null if it is. It is set aside if its database stopped the process that speaks with
+ * databases twice within an hour, or the operator says so. Nothing connects to it for an hour, in no process and after
+ * no restart, but a test by hand does. All times are of the store's clock.
+ */
+export function asideOf({ aside }: Pick<SlotRow, 'aside'>) {
+  if (aside === null) return null;
+  const byOperator = aside === 'operator';
+  const why = byOperator
+    ? 'the operator of this service did so'
+    : `what it sent stopped the process that reads it twice within an hour. It is tried again at ${aside}, or when it is tested`;
+  return { byOperator, error: new HistoryError('set_aside', undefined, why) };
+}
+
 export function createConnections(options: {
   vault: Vault;
   histories: Pick<RemoteHistories, 'open'>;
@@ -49,7 +50,7 @@ export function createConnections(options: {
   onFault(env: Tenant, slot: SlotName, fault: Parameters<OnFault>[0]): void;
   clock: Clock;
   timers: Timers;
-}): Connections {
+}) {
   const { vault, trials, clock } = options;
   const open = new Map<string, Entry>();
 
@@ -110,9 +111,12 @@ export function createConnections(options: {
 
   return {
     secretsOf,
-    urlOf: (env, slot) => text(env, slot.slot, slot.url),
-    migrate: (env, slot, source) => trials.migrate(source, env, faultOf(env, slot)),
-    open(env, slot, purpose = 'write') {
+    urlOf: (env: number, slot: SlotRow): string => text(env, slot.slot, slot.url),
+    /** Makes the tables, for a slot that is or is not there yet. */
+    migrate: (env: Tenant, slot: SlotName, source: HistorySource) =>
+      trials.migrate(source, env, faultOf(env, slot)),
+    /** `read` opens the replica, if there is one. If opening fails, the next call tries again. A slot that is set aside is not opened. */
+    open(env: Tenant, slot: SlotRow, purpose: 'write' | 'read' = 'write'): Promise<History> {
       const aside = asideOf(slot);
       if (aside) return Promise.reject(aside.error);
       const replica = purpose === 'read' && slot.replicaUrl !== null;
@@ -134,18 +138,20 @@ export function createConnections(options: {
       entry.usedAt = clock.monotonic();
       return entry.opened;
     },
-    tryOut(env, slot) {
+    /** A connection for one test by hand, also of a slot that is set aside, but not by the operator. Who asked closes it. */
+    tryOut(env: Tenant, slot: SlotRow): Promise<History> {
       const aside = asideOf(slot);
       return aside?.byOperator ? Promise.reject(aside.error) : opening(env, slot, slot.url, trials);
     },
-    drop(env, slot) {
+    /** Called after a failure: the next use connects again, perhaps to another address. */
+    drop(env: number, slot: SlotName): void {
       for (const name of [`${env} ${slot} `, `${env} ${slot} replica`]) {
         const entry = open.get(name);
         open.delete(name);
         if (entry) void end(entry);
       }
     },
-    async close() {
+    async close(): Promise<void> {
       stop();
       await Promise.all([...open.values()].map(end));
       open.clear();

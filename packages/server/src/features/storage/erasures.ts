@@ -1,13 +1,17 @@
 import { HistoryError } from '../../platform/history/port.ts';
 import type { History } from '../../platform/history/port.ts';
 import type { Logger } from '../../platform/logging.ts';
-import type { Db } from '../../platform/postgres/db.ts';
+import type { Db, Tx } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import type { Happened } from '../happenings.ts';
 import { erasedContext } from '../webhooks/signature.ts';
 import type { SlotName, SlotRow } from './sql.ts';
 import * as sql from './sql/erasures.ts';
 
 /** Erases users in customers' databases: in those of all slots, whether in use or not. */
+
+export const eraseInSinks = (vault: Vault, tx: Tx, { env, userId, ...erased }: Happened['userErased']) =>
+  sql.insertErasure(tx, env, { ...erased, subject: vault.seal(userId, erasedContext(env)) });
 
 /** Returns why it failed in a slot that is in use (`used`): that is the failure of the turn. */
 export async function eraseUsers(

@@ -21,12 +21,7 @@ export class LeaseLost extends Error {
   }
 }
 
-export interface Lease {
-  /** The same database, which is not written to once the lease may have run out. */
-  guard(history: History): History;
-  /** Ends the lease, so that the next process need not wait for it to run out. */
-  release(): Promise<void>;
-}
+export type Lease = ReturnType<typeof keepLease>;
 
 /** Renews a lease that was asked for at `askedAt` (monotonic). */
 export function keepLease(
@@ -38,7 +33,7 @@ export function keepLease(
   }: { db: Queryable; clock: Pick<Clock, 'monotonic'>; timers: Timers; node: string },
   env: number,
   askedAt: number,
-): Lease {
+) {
   let until = askedAt + leaseMs;
   let renewing: Promise<void> | undefined;
   const renew = async (): Promise<void> => {
@@ -55,7 +50,8 @@ export function keepLease(
     if (clock.monotonic() >= until) throw new LeaseLost();
   };
   return {
-    guard: (history) => ({
+    /** The same database, which is not written to once the lease may have run out. */
+    guard: (history: History): History => ({
       ...history,
       async write(records, options) {
         check();
@@ -66,7 +62,8 @@ export function keepLease(
         await history.erase(erasure);
       },
     }),
-    async release() {
+    /** Ends the lease, so that the next process need not wait for it to run out. */
+    async release(): Promise<void> {
       stop();
       await renewing;
       await releaseLease(db, env, node);

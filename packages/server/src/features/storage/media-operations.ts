@@ -4,7 +4,7 @@ import { OutboundRefused } from '../../platform/outbound/outbound.ts';
 import { testMedia as tried } from '../../platform/storage/media-test.ts';
 import type { MediaConfig } from '../../platform/storage/media-url.ts';
 import { parseCloudinaryUrl } from '../../platform/storage/cloudinary.ts';
-import type { Context } from '../context.ts';
+import type { Context, Operation } from '../context.ts';
 import { audit, nowOf } from './slot-operations.ts';
 import { lockStorage } from './sql.ts';
 import * as sql from './sql/media.ts';
@@ -40,11 +40,12 @@ function shownOf(config: MediaConfig): object {
     const { cloud, apiKey } = parseCloudinaryUrl(config.cloudinaryUrl);
     return { cloudinaryUrl: `cloudinary://${apiKey}:***@${cloud}`, folder: config.folder ?? null };
   }
-  if (config.provider === 's3') {
-    const { provider: _p, secretAccessKey: _s, ...shown } = config;
-    return shown;
-  }
-  const { provider: _p, accountKey: _k, ...shown } = config;
+  const {
+    provider: _p,
+    secretAccessKey: _s,
+    accountKey: _k,
+    ...shown
+  } = config as MediaConfig & Record<'secretAccessKey' | 'accountKey', string>;
   return shown;
 }
 
@@ -63,7 +64,7 @@ async function test(
   return { ...result, provider: storage.provider, at: nowOf(ctx) };
 }
 
-export async function setMedia(ctx: Context, input: Input<'storage.setMedia'>): Promise<MediaTest> {
+export const setMedia: Operation<Context, 'storage.setMedia'> = async (ctx, input) => {
   const config = configOf(input);
   let result: MediaTest;
   try {
@@ -82,13 +83,13 @@ export async function setMedia(ctx: Context, input: Input<'storage.setMedia'>): 
     await audit(ctx, tx, 'storage.setMedia', null, { provider: config.provider, ...shown });
   });
   return result;
-}
+};
 
-export async function testMedia(ctx: Context, input: Input<'storage.testMedia'>): Promise<MediaTest> {
+export const testMedia: Operation<Context, 'storage.testMedia'> = async (ctx, input) => {
   const result = await test(ctx, null, input.origin);
   await sql.setMediaTest(ctx.db, ctx.env.no, result);
   return result;
-}
+};
 
 /** New files go to the service's own storage again; those that are elsewhere stay there and stay readable. */
 export async function removeMedia(ctx: Context): Promise<void> {

@@ -1,8 +1,8 @@
 import { bufferRetentions } from '@parley/protocol';
-import type { BufferRetentionName, Input, StorageRecord } from '@parley/protocol';
+import type { BufferRetentionName, StorageRecord } from '@parley/protocol';
 import { invalid } from '../../platform/api-errors.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { Context } from '../context.ts';
+import type { Context, Operation } from '../context.ts';
 import { audit, noSlot, tried } from './slot-operations.ts';
 import * as sql from './sql.ts';
 import type { Copy, LockedStorage, SlotRow } from './sql.ts';
@@ -23,7 +23,7 @@ const newCopy = (startedAt: string, kind: Copy['kind'], total: number, then?: 'f
   ...(then ? { then } : {}),
 });
 
-export async function update(ctx: Context, input: Input<'storage.update'>): Promise<StorageRecord> {
+export const update: Operation<Context, 'storage.update'> = async (ctx, input) => {
   const { bufferRetention } = input;
   const mode = input.mode === 'byo' ? 'byo_db' : input.mode;
   if (mode === undefined && bufferRetention === undefined)
@@ -37,10 +37,9 @@ export async function update(ctx: Context, input: Input<'storage.update'>): Prom
       await audit(ctx, tx, 'storage.update', { mode: mode === 'byo_db' ? 'managed' : 'byo_db' }, { mode });
     }
   });
-  ctx.services.storage.retention.forget(ctx.env.no);
   ctx.services.storage.wake();
   return storageRecord(ctx);
-}
+};
 
 async function retain(ctx: Context, tx: Queryable, name: BufferRetentionName): Promise<void> {
   const before = await bufferHours(tx, ctx.env.no);
@@ -99,7 +98,7 @@ async function comeBack(ctx: Context, tx: Queryable, storage: LockedStorage): Pr
   await sql.setMode(tx, ctx.env.no, { mode: 'managed', copy: null, previous: null });
 }
 
-export async function promote(ctx: Context, { slot }: Input<'storage.promote'>): Promise<StorageRecord> {
+export const promote: Operation<Context, 'storage.promote'> = async (ctx, { slot }) => {
   const row = await sql.findSlot(ctx.db, ctx.env.no, slot);
   if (!row) throw noSlot(slot);
   const report = await tried(ctx, row);
@@ -128,7 +127,7 @@ export async function promote(ctx: Context, { slot }: Input<'storage.promote'>):
   });
   ctx.services.storage.wake();
   return storageRecord(ctx);
-}
+};
 
 /** True for the same database under another user or address, for which nothing has to be copied. */
 function isSame({ env, services: { storage } }: Context, a: SlotRow, b: SlotRow): boolean {

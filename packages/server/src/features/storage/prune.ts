@@ -1,9 +1,8 @@
 import type { Db } from '../../platform/postgres/db.ts';
 import { payloadHours } from '../webhooks/schedule.ts';
 import { countEndpoints } from '../webhooks/sql.ts';
+import type { RetentionMs } from './retention.ts';
 import { coolMessages, lockOwned, markPruned, oldConversations } from './sql/sink.ts';
-
-/** Takes messages that the customer's database has, and that are older than the buffer, out of our store. */
 
 const pruneConversations = 50;
 const pruneMessages = 500;
@@ -12,7 +11,7 @@ const hourMs = 3_600_000;
 export interface PruneOptions {
   db: Db;
   node: string;
-  retentionMs(env: number): Promise<number>;
+  retentionMs: RetentionMs;
 }
 
 /**

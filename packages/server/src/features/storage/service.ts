@@ -1,28 +1,16 @@
 import { ApiError, rateLimits } from '@parley/protocol';
-import type { Config } from '../../config.ts';
 import type { ConversationLog } from '../../log/conversation-log.ts';
 import { tell } from '../../log/record.ts';
-import type { Clock, RandomBytes, Timers } from '../../platform/clock.ts';
-import { workSettings } from '../../platform/jobs/sql/jobs.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
-import type { Logger } from '../../platform/logging.ts';
-import type { Metrics } from '../../platform/metrics.ts';
 import { createRemoteHistories } from '../../platform/history/remote.ts';
-import { createOutbound } from '../../platform/outbound/outbound.ts';
-import type { Outbound } from '../../platform/outbound/outbound.ts';
-import type { NameResolver } from '../../platform/outbound/resolver.ts';
-import { PgDb } from '../../platform/postgres/db.ts';
-import type { ConnectionSettings, Db, PgOptions, Tx } from '../../platform/postgres/db.ts';
-import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import type { Vault } from '../../platform/secrets.ts';
+import type { Tx } from '../../platform/postgres/db.ts';
+import { workPool } from '../platform.ts';
+import type { Platform } from '../platform.ts';
 import type { MailQueue } from '../accounts/mail-queue.ts';
-import { ownersOf } from '../accounts/sql/organizations.ts';
 import { addFault } from './sql/faults.ts';
 import { createCold } from './cold.ts';
-import type { Cold } from './cold.ts';
 import { createConnections } from './connections.ts';
-import type { Connections } from './connections.ts';
-import type { Retention } from './retention.ts';
+import type { RetentionMs } from './retention.ts';
 import { sinkGauges } from './gauges.ts';
 import { createSink } from './sink.ts';
 import type { SlotName } from './sql.ts';
@@ -30,66 +18,26 @@ import type { SinkNews } from './state.ts';
 
 declare module '../context.ts' {
   interface Services {
-    storage: Storage;
+    storage: ReturnType<typeof createStorageService>;
   }
 }
 /** Builds the parts of customers' storage, and gives sinks that have work their turn. */
-
-/** What operations need of customers' own storage. */
-export interface Storage {
-  cold: Cold;
-  connections: Connections;
-  retention: Retention;
-  outbound: Outbound;
-  egressIp: string | null;
-  /** Counts a connection to a slot's database that somebody asked for; too many are `rate_limited`. */
-  countTry(env: number, slot: SlotName): Promise<void>;
-  /** Something was changed that the sink should see now. */
-  wake(): void;
-}
-
-export interface StorageService extends Storage {
-  start(): void;
-  stop(): Promise<void>;
-  close(): Promise<void>;
-}
 
 /** How many environments' sinks run at once in one process. */
 const slots = 16;
 const pollMs = 250;
 const workConnections = 4;
 
-export function createStorageService(options: {
-  config: Pick<Config, 'allowPrivateTargets' | 'dnsServers' | 'egressIp' | 'sinkAlarm'>;
-  db: Db;
-  connection: ConnectionSettings;
-  onError: PgOptions['onError'];
-  names: NameResolver;
-  vault: Vault;
-  clock: Clock;
-  timers: Timers;
-  logger: Logger;
-  metrics: Metrics;
-  limiter: RateLimiter;
-  random: () => number;
-  randomBytes: RandomBytes;
-  node: string;
-  log: Pick<ConversationLog, 'committed'>;
-  retention: Retention;
-  mailQueue: MailQueue;
-}): StorageService {
-  const { config, db, clock, logger, metrics, retention } = options;
-  // A separate pool, so that sinks and requests never wait for each other. What a crash of the store undoes is done
-  // again.
-  const workDb = new PgDb(options.connection, {
-    max: workConnections,
-    onError: options.onError,
-    settings: workSettings,
-  });
-  const outbound = createOutbound({
-    allowPrivate: config.allowPrivateTargets,
-    resolve: options.names.resolve,
-  });
+export function createStorageService(
+  options: Platform & {
+    log: Pick<ConversationLog, 'committed'>;
+    retentionMs: RetentionMs;
+    mailQueue: MailQueue;
+  },
+) {
+  const { config, db, clock, logger, metrics, retentionMs } = options;
+  // What a crash of the store undoes is done again.
+  const workDb = workPool(options, workConnections);
   const settings = { allowPrivate: config.allowPrivateTargets, dnsServers: config.dnsServers };
   const inProcess = () => createRemoteHistories({ settings, clock, logger });
   const [histories, trials] = [inProcess(), inProcess()];
@@ -120,12 +68,7 @@ export function createStorageService(options: {
   async function told(tx: Tx, env: number, news: SinkNews): Promise<void> {
     await tell(options.log, tx, env, news.type, { data: news.data } as never);
     logger.warn({ env, news: news.type, ...news.data }, 'the sink of an environment changed its state');
-    const owners = await ownersOf(tx, env);
-    if (owners.length > 0)
-      await options.mailQueue.send(tx, owners[0]!.org, {
-        to: owners.map((o) => o.email),
-        ...mailOf(news, owners[0]!.env),
-      });
+    await options.mailQueue.toOwners(tx, env, (id) => mailOf(news, id));
   }
 
   const sink = createSink({
@@ -133,7 +76,6 @@ export function createStorageService(options: {
     db: workDb,
     connections,
     alarmingBacklog: config.sinkAlarm,
-    retentionMs: retention.msOf,
     tell: told,
     counted: (what, count) => records.inc({ what }, count),
   });
@@ -165,15 +107,16 @@ export function createStorageService(options: {
   return {
     cold,
     connections,
-    retention,
-    outbound,
+    retentionMs,
     egressIp: config.egressIp ?? null,
-    countTry: async (env, slot) => {
+    /** Counts a connection to a slot's database that somebody asked for; too many are `rate_limited`. */
+    countTry: async (env: number, slot: SlotName): Promise<void> => {
       const [verdict] = await options.limiter.take([
         { key: { what: 'slot', of: `${env}:${slot}` }, limit: rateLimits.slotTries },
       ]);
       if (!verdict!.allowed) throw new ApiError('rate_limited', { retryAfterMs: verdict!.retryAfterMs });
     },
+    /** Something was changed that the sink should see now. */
     wake: () => loop.wake(),
     start: () => {
       loop.start();
@@ -186,7 +129,6 @@ export function createStorageService(options: {
     close: async () => {
       await connections.close();
       await Promise.all([histories.close(), trials.close()]);
-      outbound.close();
       await workDb.close();
     },
   };
@@ -204,12 +146,6 @@ function mailOf(news: SinkNews, env: string): { subject: string; text: string } 
     ],
     'sink.recovered': ['works again', 'Your history database has all messages again.'],
   }[news.type] as [string, string];
-  return {
-    subject: `The history database of ${env} ${what[0]}`,
-    text: [
-      what[1],
-      '',
-      ...(news.type === 'sink.failing' ? [`Since ${news.data.since}: ${news.data.errorClass}.`] : []),
-    ].join('\n'),
-  };
+  const since = news.type === 'sink.failing' ? `\nSince ${news.data.since}: ${news.data.errorClass}.` : '';
+  return { subject: `The history database of ${env} ${what[0]}`, text: `${what[1]}\n${since}` };
 }

@@ -47,12 +47,7 @@ export interface SinkOptions extends TurnEndOptions {
   retentionMs(env: number): Promise<number>;
 }
 
-export interface Sink {
-  /** Environments that have something to do and that no process works on. */
-  due(limit: number): Promise<{ no: number; id: string }[]>;
-  /** Runs one turn, if no other process has it. Returns true if there is more to do now. */
-  turn(env: { no: number; id: string }): Promise<boolean>;
-}
+export type Sink = ReturnType<typeof createSink>;
 
 /** What a turn starts with, and what it finds out. */
 interface Turn extends ClaimedSink {
@@ -63,7 +58,7 @@ interface Turn extends ClaimedSink {
   until: number;
 }
 
-export function createSink(options: SinkOptions): Sink {
+export function createSink(options: SinkOptions) {
   const { db, connections, clock, logger, node } = options;
   const writer = createWriter(options);
   const endTurn = createTurnEnd(options);
@@ -78,7 +73,8 @@ export function createSink(options: SinkOptions): Sink {
     return { ...row, id: env.id, lease, progress: false, until: clock.monotonic() + turnMs };
   }
 
-  const turn: Sink['turn'] = async (env) => {
+  /** Runs one turn, if no other process has it. Returns true if there is more to do now. */
+  async function turn(env: { no: number; id: string }): Promise<boolean> {
     const mine = await claim(env);
     if (!mine) return false;
     let next: Next = 'idle';
@@ -103,7 +99,7 @@ export function createSink(options: SinkOptions): Sink {
       await mine.lease.release();
     }
     return next === 'more' && failure === null;
-  };
+  }
 
   const late = (mine: Turn): boolean => clock.monotonic() > mine.until;
 
@@ -186,5 +182,7 @@ export function createSink(options: SinkOptions): Sink {
     return whole;
   }
 
-  return { due: (limit) => dueSinks(db, limit), turn };
+  /** Those have something to do, and no process works on them. */
+  const due = (limit: number) => dueSinks(db, limit);
+  return { due, turn };
 }

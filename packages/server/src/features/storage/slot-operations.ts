@@ -1,5 +1,5 @@
 import { ApiError } from '@parley/protocol';
-import type { DatabaseTest, Input, Output } from '@parley/protocol';
+import type { Input } from '@parley/protocol';
 import { invalid } from '../../platform/api-errors.ts';
 import { HistoryError } from '../../platform/history/port.ts';
 import type { HistoryEngine, HistoryReport } from '../../platform/history/port.ts';
@@ -8,7 +8,7 @@ import { maskUrl, parseTarget, TargetError } from '../../platform/history/target
 import { OutboundRefused } from '../../platform/outbound/outbound.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
-import type { Context, ControlContext, EnvironmentContext } from '../context.ts';
+import type { Context, ControlContext, EnvironmentContext, Operation } from '../context.ts';
 import { requireEnvironment } from '../tenancy/access.ts';
 import { secretPrefix } from '../webhooks/signature.ts';
 import * as faults from './sql/faults.ts';
@@ -35,7 +35,7 @@ export const audit = (
   before: object | null,
   after: object | null,
   target?: string,
-) => record(ctx, tx, { where: { env: ctx.env.no }, action, target, before, after });
+) => record(ctx, tx, { action, target, before, after });
 
 /** Refuses a URL that is invalid or leads into our own network. */
 function check(
@@ -46,8 +46,9 @@ function check(
 ): HistoryEngine {
   try {
     const target = parseTarget(url, given);
-    if (target.engine === 'http') ctx.services.storage.outbound.checkUrl(target.url);
-    for (const { host } of target.hosts) ctx.services.storage.outbound.checkHost(host);
+    const { outbound } = ctx.services.webhooks;
+    if (target.engine === 'http') outbound.checkUrl(target.url);
+    for (const { host } of target.hosts) outbound.checkHost(host);
     return target.engine;
   } catch (error) {
     if (error instanceof TargetError)
@@ -60,10 +61,7 @@ function check(
 const newSecret = (ctx: Context): string =>
   `${secretPrefix}${Buffer.from(ctx.services.ids.random(32)).toString('base64')}`;
 
-export async function setDatabase(
-  ctx: Context,
-  input: Input<'storage.setDatabase'>,
-): Promise<Output<'storage.setDatabase'>> {
+export const setDatabase: Operation<Context, 'storage.setDatabase'> = async (ctx, input) => {
   const { slot, url, replicaUrl, ...given } = input;
   const type = check(ctx, 'url', url, given);
   if (replicaUrl !== undefined) {
@@ -84,7 +82,7 @@ export async function setDatabase(
     });
   });
   return { ...viewSlot(row), ...(signingSecret === undefined ? {} : { signingSecret }) };
-}
+};
 
 async function put(ctx: Context, tx: Queryable, slot: SlotName, given: sql.NewSlot): Promise<SlotRow> {
   const before = await sql.findSlot(tx, ctx.env.no, slot);
@@ -97,10 +95,7 @@ async function put(ctx: Context, tx: Queryable, slot: SlotName, given: sql.NewSl
   return after;
 }
 
-export async function rotateSecret(
-  ctx: Context,
-  { slot }: Input<'storage.rotateSecret'>,
-): Promise<Output<'storage.rotateSecret'>> {
+export const rotateSecret: Operation<Context, 'storage.rotateSecret'> = async (ctx, { slot }) => {
   const signingSecret = newSecret(ctx);
   await ctx.db.tx(async (tx) => {
     await sql.lockStorage(tx, ctx.env.no);
@@ -115,7 +110,7 @@ export async function rotateSecret(
     await audit(ctx, tx, 'storage.rotateSecret', null, null, slot);
   });
   return { signingSecret };
-}
+};
 
 /** Tries a slot, and keeps what came of it. */
 export async function tried(ctx: Context, row: SlotRow): Promise<HistoryReport> {
@@ -135,22 +130,16 @@ export async function tried(ctx: Context, row: SlotRow): Promise<HistoryReport> 
   return report;
 }
 
-export async function testDatabase(
-  ctx: Context,
-  input: Input<'storage.testDatabase'>,
-): Promise<DatabaseTest> {
+export const testDatabase: Operation<Context, 'storage.testDatabase'> = async (ctx, input) => {
   const { active } = await sql.storageOf(ctx.db, ctx.env.no);
   const slot = input.slot ?? active ?? 'a';
   const row = await sql.findSlot(ctx.db, ctx.env.no, slot);
   if (!row) throw noSlot(slot);
   const { databaseId: _id, ...report } = await tried(ctx, row);
   return { ...report, egressIp: ctx.services.storage.egressIp };
-}
+};
 
-export async function migrateDatabase(
-  ctx: Context,
-  input: Input<'storage.migrateDatabase'>,
-): Promise<Output<'storage.migrateDatabase'>> {
+export const migrateDatabase: Operation<Context, 'storage.migrateDatabase'> = async (ctx, input) => {
   const { adminUrl, ...given } = input;
   const type = check(ctx, 'adminUrl', adminUrl, given);
   if (type === 'http')
@@ -192,33 +181,25 @@ export async function migrateDatabase(
     notes: said,
     slot: viewSlot((await sql.findSlot(ctx.db, ctx.env.no, slot))!),
   };
-}
+};
 
 // ── The operator ──
 
-export async function list(
-  ctx: ControlContext,
-  { environmentId }: Input<'storage.listSlots'>,
-): Promise<Output<'storage.listSlots'>> {
+export const list: Operation<ControlContext, 'storage.listSlots'> = async (ctx, { environmentId }) => {
   const env = environmentId === undefined ? null : (await requireEnvironment(ctx, ctx.db, environmentId)).no;
   return { data: await faults.listSlots(ctx.db, env) };
-}
-
-const set = async (
-  ctx: EnvironmentContext,
-  slot: 'a' | 'b',
-  action: 'storage.setAside' | 'storage.takeBack',
-): Promise<void> => {
-  await ctx.db.tx(async (tx) => {
-    const found = await sql.findSlot(tx, ctx.env.no, slot);
-    if (!found) throw noSlot(slot);
-    await faults.setAside(tx, ctx.env.no, slot, action === 'storage.setAside');
-    const aside = action === 'storage.setAside' ? 'operator' : null;
-    await audit(ctx, tx, action, { aside: found.aside }, { aside }, slot);
-  });
 };
 
-export const setAside = (ctx: EnvironmentContext, { slot }: Input<'storage.setAside'>): Promise<void> =>
-  set(ctx, slot, 'storage.setAside');
-export const takeBack = (ctx: EnvironmentContext, { slot }: Input<'storage.takeBack'>): Promise<void> =>
-  set(ctx, slot, 'storage.takeBack');
+const set =
+  (action: 'storage.setAside' | 'storage.takeBack') =>
+  (ctx: EnvironmentContext, { slot }: Input<'storage.setAside'>): Promise<void> =>
+    ctx.db.tx(async (tx) => {
+      const found = await sql.findSlot(tx, ctx.env.no, slot);
+      if (!found) throw noSlot(slot);
+      await faults.setAside(tx, ctx.env.no, slot, action === 'storage.setAside');
+      const aside = action === 'storage.setAside' ? 'operator' : null;
+      await audit(ctx, tx, action, { aside: found.aside }, { aside }, slot);
+    });
+
+export const setAside = set('storage.setAside');
+export const takeBack = set('storage.takeBack');

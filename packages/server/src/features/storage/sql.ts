@@ -110,17 +110,15 @@ export async function setMode(
   await setListening(db, env, consumers.sink.bit, change.mode !== 'managed');
 }
 
-export async function setActive(db: Queryable, env: number, slot: SlotName): Promise<void> {
-  await db.query('UPDATE storage SET active = $2 WHERE env = $1', [env, slot]);
-}
+export const setActive = (db: Queryable, env: number, slot: SlotName) =>
+  db.query('UPDATE storage SET active = $2 WHERE env = $1', [env, slot]);
 
 /** Lets everything that came back from the customer's database leave again when its time comes. */
-export async function leaveAgain(db: Queryable, env: number): Promise<void> {
-  await db.query(
-    'UPDATE sink_conversations SET cold_seq = 1, oldest_at = $2 WHERE env = $1 AND cold_seq > 0',
-    [env, new Date(0)],
-  );
-}
+export const leaveAgain = (db: Queryable, env: number) =>
+  db.query('UPDATE sink_conversations SET cold_seq = 1, oldest_at = $2 WHERE env = $1 AND cold_seq > 0', [
+    env,
+    new Date(0),
+  ]);
 
 /** Removes what is noted for the customer's database, when nothing needs it any more. */
 export async function forgetSink(db: Queryable, env: number): Promise<void> {
@@ -239,21 +237,20 @@ export async function putSlot(
   );
 }
 
-export async function putSecrets(
+export const putSecrets = (
   db: Queryable,
   vault: Vault,
   env: number,
   slot: SlotName,
   secrets: SlotSecret[],
   now: string,
-): Promise<void> {
-  await db.query('UPDATE storage_slots SET secrets = $3, changed_at = $4 WHERE env = $1 AND slot = $2', [
+) =>
+  db.query('UPDATE storage_slots SET secrets = $3, changed_at = $4 WHERE env = $1 AND slot = $2', [
     env,
     slot,
     vault.seal(JSON.stringify(secrets), slotContext(env, slot)),
     now,
   ]);
-}
 
 /** Stores the result of a test, unless the slot was changed meanwhile. After one that passed, waiting erasures are tried at once. */
 export async function putTest(

@@ -14,11 +14,11 @@ const degradedSeconds = 5 * 60;
 const failingSeconds = 60 * 60;
 
 export interface SinkSigns {
-  now: number;
+  now: string;
   /** When the oldest change that is not in the customer's database was made; null if there is none. */
-  oldest: number | null;
+  oldest: string | null;
   /** Since when every try has failed; null if the last one succeeded. */
-  failingSince: number | null;
+  since: string | null;
 }
 
 export type SinkNews =
@@ -26,12 +26,12 @@ export type SinkNews =
   | { type: 'sink.failing'; data: { errorClass: string; since: string } }
   | { type: 'sink.recovered'; data: { lagSeconds: number } };
 
-export const lagSeconds = (oldest: number | null, now: number): number =>
-  oldest === null ? 0 : Math.max(0, Math.round((now - oldest) / 100) / 10);
+/** Of times by the store's clock, as they are stored; `oldest` is null if nothing waits. */
+export const lagSeconds = (oldest: string | null, now: string): number =>
+  oldest === null ? 0 : Math.max(0, Math.round((Date.parse(now) - Date.parse(oldest)) / 100) / 10);
 
 export function nextStatus(signs: SinkSigns): SinkStatus {
-  if (signs.failingSince !== null && signs.now - signs.failingSince > failingSeconds * 1_000)
-    return 'failing';
+  if (lagSeconds(signs.since, signs.now) > failingSeconds) return 'failing';
   return lagSeconds(signs.oldest, signs.now) > degradedSeconds ? 'degraded' : 'healthy';
 }
 
@@ -45,8 +45,7 @@ export function news(
   const lag = lagSeconds(signs.oldest, signs.now);
   if (before === after) return null;
   if (after === 'healthy') return { type: 'sink.recovered', data: { lagSeconds: lag } };
-  if (after === 'failing')
-    return { type: 'sink.failing', data: { errorClass, since: new Date(signs.failingSince!).toISOString() } };
+  if (after === 'failing') return { type: 'sink.failing', data: { errorClass, since: signs.since! } };
   return before === 'healthy' ? { type: 'sink.degraded', data: { lagSeconds: lag } } : null;
 }
 
@@ -71,10 +70,7 @@ export function createTurnEnd(options: TurnEndOptions) {
   const alarmed = new Set<number>();
 
   function alarm(env: number, backlog: number): void {
-    if (backlog < options.alarmingBacklog) {
-      alarmed.delete(env);
-      return;
-    }
+    if (backlog < options.alarmingBacklog) return void alarmed.delete(env);
     if (alarmed.has(env)) return;
     alarmed.add(env);
     logger.error({ env, backlog }, 'the backlog of a history database is very long');
@@ -91,12 +87,8 @@ export function createTurnEnd(options: TurnEndOptions) {
       const { backlog, oldest, now } = await backlogOf(tx, env, options.alarmingBacklog);
       const failures = failure ? row.failures + 1 : 0;
       const since = failure ? ((progress ? null : row.since) ?? now) : null;
-      const signs = {
-        now: Date.parse(now),
-        // A change that was under way when the environment left its database may have left a row that no sink will write.
-        oldest: oldest === null || mode === 'managed' ? null : Date.parse(oldest),
-        failingSince: since === null ? null : Date.parse(since),
-      };
+      // A change that was under way when the environment left its database may have left a row that no sink will write.
+      const signs = { now, oldest: mode === 'managed' ? null : oldest, since };
       const status = nextStatus(signs);
       const told = news(row.status, status, signs, failure?.errorClass ?? row.errorClass ?? 'failed');
       if (told) {
@@ -108,7 +100,7 @@ export function createTurnEnd(options: TurnEndOptions) {
         ? Math.min(longestBackOffMs, firstBackOffMs * 2 ** Math.min(10, failures - 1)) *
           (0.5 + options.random() / 2)
         : pauseMs;
-      const dueAt = new Date(signs.now + pause).toISOString();
+      const dueAt = new Date(Date.parse(now) + pause).toISOString();
       await setState(tx, env, { status, since, failures, dueAt, failure, now });
       if (failure) {
         options.counted('failed', 1);

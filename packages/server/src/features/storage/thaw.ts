@@ -21,12 +21,8 @@ const json = (text: string | null): string | null => {
 
 /** The sender, the deletion and the extras come from our own store: names may have been erased since, and extras stay here. */
 export const warmRow = (cold: ColdRow, found: MessageRecord): MessageRow => ({
-  conv: cold.conv,
-  cid: cold.cid,
-  seq: cold.seq,
+  ...cold,
   id: found.id,
-  sender: cold.sender,
-  senderId: cold.senderId,
   text: found.text,
   replyTo: found.replyTo,
   metadata: json(found.metadata),
@@ -34,10 +30,7 @@ export const warmRow = (cold: ColdRow, found: MessageRecord): MessageRow => ({
   version: found.version,
   createdAt: found.createdAt,
   editedAt: found.editedAt,
-  deletedAt: cold.deletedAt,
   hard: false,
-  extras: cold.extras,
-  mentions: cold.mentions,
 });
 
 /**

@@ -1,7 +1,7 @@
 import { bufferRetentions, databaseTypes, mediaProviders } from '@parley/protocol';
 import type { BufferRetentionName, DatabaseSlot, StorageRecord } from '@parley/protocol';
 import type { Context } from '../context.ts';
-import { asideOf } from './aside.ts';
+import { asideOf } from './connections.ts';
 import { backlogOf, slotsOf, storageOf } from './sql.ts';
 import type { Copy, SlotRow } from './sql.ts';
 import { lagSeconds } from './state.ts';
@@ -25,9 +25,8 @@ export async function storageRecord(ctx: Context): Promise<StorageRecord> {
   const { db, env, services } = ctx;
   const storage = await storageOf(db, env.no);
   const slots = await slotsOf(db, env.no);
-  const { backlog, oldest, refused, erasures, ...read } = await backlogOf(db, env.no);
-  const now = Date.parse(read.now);
-  const retentionHours = (await services.storage.retention.msOf(env.no)) / hourMs;
+  const { now, backlog, oldest, refused, erasures } = await backlogOf(db, env.no);
+  const retentionHours = (await services.storage.retentionMs(env.no)) / hourMs;
   const retention = Object.entries(bufferRetentions).find(([, hours]) => hours === retentionHours);
   const slotAt = (name: 'a' | 'b') => {
     const found = slots.find((s) => s.slot === name);
@@ -52,14 +51,14 @@ export async function storageRecord(ctx: Context): Promise<StorageRecord> {
     database: { active: storage.active, slots: { a: slotAt('a'), b: slotAt('b') } },
     sink: {
       status: idle ? 'idle' : storage.status,
-      lagSeconds: idle ? 0 : lagSeconds(oldest === null ? null : Date.parse(oldest), now),
+      lagSeconds: idle ? 0 : lagSeconds(oldest, now),
       // A change that was under way when the environment left its database may have left a row that no sink will write.
       backlog: idle ? 0 : backlog,
       refused,
       erasures,
       lastSuccessAt: storage.lastSuccessAt,
       error: errors.join(' ') || null,
-      copy: storage.copy && viewCopy(storage.copy, now),
+      copy: storage.copy && viewCopy(storage.copy, Date.parse(now)),
     },
     media: await viewMedia(ctx),
     egressIp: services.storage.egressIp,

@@ -16,11 +16,7 @@ const mostCharacters = 1_000_000;
 /** Records that the database refuses, each with the reason. */
 export type Refused = ReadonlyMap<Placed, string>;
 
-export interface Writer {
-  /** How many records a piece for an environment's database has: halved after a time-out, doubled after a write. */
-  sizeOf(env: number): number;
-  write(env: number, history: History, placed: readonly Placed[], rewrite?: boolean): Promise<Refused>;
-}
+export type Writer = ReturnType<typeof createWriter>;
 
 export function createWriter({
   logger,
@@ -28,7 +24,7 @@ export function createWriter({
 }: {
   logger: Logger;
   counted(what: 'written' | 'refused', count: number): void;
-}): Writer {
+}) {
   /** Only sizes other than the usual one. */
   const sizes = new Map<number, number>();
   const sizeOf = (env: number): number => sizes.get(env) ?? mostRows;
@@ -37,8 +33,9 @@ export function createWriter({
     else sizes.set(env, Math.max(leastRows, Math.floor(size)));
   }
   return {
+    /** How many records a piece for an environment's database has: halved after a time-out, doubled after a write. */
     sizeOf,
-    async write(env, history, placed, rewrite = false) {
+    async write(env: number, history: History, placed: readonly Placed[], rewrite = false): Promise<Refused> {
       const refused = new Map<Placed, string>();
       if (placed.length === 0) return refused;
       try {

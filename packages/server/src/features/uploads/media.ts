@@ -3,21 +3,17 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApiError } from '@parley/protocol';
 import { listenOrigin } from '../../config.ts';
-import type { Config } from '../../config.ts';
-import type { Clock, Ids } from '../../platform/clock.ts';
-import type { Logger } from '../../platform/logging.ts';
 import { createOutbound, systemLookup } from '../../platform/outbound/outbound.ts';
 import type { Outbound } from '../../platform/outbound/outbound.ts';
-import type { NameResolver } from '../../platform/outbound/resolver.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { Vault } from '../../platform/secrets.ts';
 import { createManaged } from '../../platform/storage/managed.ts';
 import type { ManagedStorage } from '../../platform/storage/managed.ts';
 import { createMedia } from '../../platform/storage/media-url.ts';
 import type { MediaConfig } from '../../platform/storage/media-url.ts';
 import { StorageUnavailable } from '../../platform/storage/port.ts';
 import type { MediaStorage } from '../../platform/storage/port.ts';
+import type { Platform } from '../platform.ts';
 import { dropUpload } from './sql.ts';
 import { sweepMedia } from './sweep.ts';
 import { findMediaStorage, insertMediaStorage, mediaOf } from './sql/media-storages.ts';
@@ -28,51 +24,7 @@ declare module '../context.ts' {
   }
 }
 
-/** What operations see of the media storage. */
-export interface Media {
-  /**
-   * The place where new files of an environment go, as rows store it (migrations/0028). Throws `storage_unavailable`
-   * if there is none.
-   */
-  placeFor(env: number): Promise<number>;
-  /** Runs one exchange with the storage of a place. A provider that fails becomes `storage_unavailable` (uploads#storage-unavailable). */
-  reach<T>(env: number, place: number | null, work: (storage: MediaStorage) => Promise<T>): Promise<T>;
-  /**
-   * A storage that is not in use yet, for a test of its settings. Throws TypeError or OutboundRefused if they cannot
-   * work.
-   */
-  tryOut(config: MediaConfig, env: number): { storage: MediaStorage; request: Outbound['request'] };
-  /** The storage that new files go to. */
-  currentFor(env: number): Promise<{ storage: MediaStorage; request: Outbound['request'] }>;
-  /** Stores a customer's storage settings and returns their number. */
-  add(tx: Queryable, env: number, config: MediaConfig, shown: object, at: string): Promise<number>;
-  /** Deletes an upload at once, whatever happens to the caller's transaction, and removes its object. */
-  discard(env: number, id: string): Promise<void>;
-  /** Must be called when objects wait for their removal. */
-  wake(): void;
-}
-
-export interface MediaService extends Media {
-  /** Handles transfers of managed files, before the API and its body parser. Returns true if it took the request. */
-  intercept(req: IncomingMessage, res: ServerResponse, stamp: () => Promise<void>): boolean;
-  /** Must be called when the port is known, for the default of CHAT_MEDIA_ORIGIN. */
-  open(port: number): Promise<void>;
-  /** Starts the clean-up. */
-  start(): void;
-  stop(): Promise<void>;
-  /** Closes the connections to the storage. */
-  close(): void;
-}
-
-export interface MediaOptions {
-  config: Pick<Config, 'host' | 'dataDir' | 'media' | 'mediaOrigin' | 'allowPrivateTargets'>;
-  names: NameResolver;
-  db: Queryable;
-  clock: Clock;
-  ids: Ids;
-  vault: Vault;
-  logger: Logger;
-}
+export type Media = ReturnType<typeof createMediaService>;
 
 const managedPath = '/media';
 const sweepMs = 60_000;
@@ -81,7 +33,7 @@ const inDirectory = -1;
 const inBucket = -2;
 const mostOpened = 1_000;
 
-export function createMediaService(options: MediaOptions): MediaService {
+export function createMediaService(options: Platform) {
   const { config, db, clock, ids, vault, logger } = options;
   const now = () => new Date(clock.now());
   // The operator's own setting may name a private address; what a customer enters may not.
@@ -101,12 +53,17 @@ export function createMediaService(options: MediaOptions): MediaService {
   /** Customers' storages by number; a number never changes its meaning. */
   const opened = new Map<number, MediaStorage>();
 
+  /** A storage that is not in use yet, for a test of its settings. Throws TypeError or OutboundRefused if they cannot work. */
   function tryOut(given: MediaConfig, env: number): { storage: MediaStorage; request: Outbound['request'] } {
     if ('endpoint' in given && given.endpoint !== undefined) guarded.checkUrl(given.endpoint);
     const request = guardedFor(env);
     return { storage: createMedia(given, { request, now }), request };
   }
 
+  /**
+   * The place where new files of an environment go, as rows store it (migrations/0028). An exchange with it throws
+   * `storage_unavailable` if there is none.
+   */
   async function placeFor(env: number): Promise<number> {
     return (await mediaOf(db, env)) ?? (bucket ? inBucket : inDirectory);
   }
@@ -130,6 +87,7 @@ export function createMediaService(options: MediaOptions): MediaService {
     return storage;
   }
 
+  /** Runs one exchange with the storage of a place. A provider that fails becomes `storage_unavailable` (uploads#storage-unavailable). */
   async function reach<T>(
     env: number,
     place: number | null,
@@ -158,24 +116,31 @@ export function createMediaService(options: MediaOptions): MediaService {
     placeFor,
     reach,
     tryOut,
-    currentFor: async (env) => {
+    /** The storage that new files go to. */
+    currentFor: async (env: number) => {
       const place = await placeFor(env);
       return {
         storage: await storageAt(env, place),
         request: place > 0 ? guardedFor(env) : outbound.request,
       };
     },
-    add: (tx, env, given, shown, at) => {
+    /** Stores a customer's storage settings and returns their number. */
+    add: (tx: Queryable, env: number, given: MediaConfig, shown: object, at: string): Promise<number> => {
       const sealed = vault.seal(JSON.stringify(given), sealContext(env));
       return insertMediaStorage(tx, env, { provider: given.provider, sealed, shown, at });
     },
-    discard: async (env, id) => {
+    /** Deletes an upload at once, whatever happens to the caller's transaction, and removes its object. */
+    discard: async (env: number, id: string): Promise<void> => {
       await dropUpload(db, env, id);
       sweeper.wake();
     },
+    /** Must be called when objects wait for their removal. */
     wake: () => sweeper.wake(),
-    intercept: (req, res, stamp) => managed?.handle(req, res, stamp) ?? false,
-    async open(port) {
+    /** Handles transfers of managed files, before the API and its body parser. Returns true if it took the request. */
+    intercept: (req: IncomingMessage, res: ServerResponse, stamp: () => Promise<void>): boolean =>
+      managed?.handle(req, res, stamp) ?? false,
+    /** Must be called when the port is known, for the default of CHAT_MEDIA_ORIGIN. */
+    async open(port: number): Promise<void> {
       // Files that were stored before the bucket was configured stay readable.
       if (bucket && !existsSync(join(config.dataDir, 'media'))) return;
       const storage = createManaged({

@@ -1,7 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
-import type { Attachment, Input, Output } from '@parley/protocol';
 import { invalid, notFound } from '../../platform/api-errors.ts';
-import type { Context } from '../context.ts';
+import type { Context, Operation } from '../context.ts';
 import { readable, requireWritingIn } from '../conversations/access.ts';
 import { requirePosting } from '../conversations/rules.ts';
 import type { SeenConversation } from '../conversations/sql.ts';
@@ -25,10 +24,7 @@ const keepReady = 24 * hour;
 
 const missing = () => notFound('Attachment');
 
-export async function create(
-  ctx: Context,
-  input: Input<'uploads.create'>,
-): Promise<Output<'uploads.create'>> {
+export const create: Operation<Context, 'uploads.create'> = async (ctx, input) => {
   const { ids, clock, media, plans } = ctx.services;
   const conv = await readable(ctx, ctx.db, input.conversationId);
   if (conv.deletedAt) throw notFound('Conversation');
@@ -71,9 +67,9 @@ export async function create(
       message: 'The files of this environment fill what its plan allows: delete some first.',
     });
   return { attachmentId: id, upload, expiresAt: expiresAt.toISOString() };
-}
+};
 
-export async function complete(ctx: Context, input: Input<'uploads.complete'>): Promise<Attachment> {
+export const complete: Operation<Context, 'uploads.complete'> = async (ctx, input) => {
   const { media } = ctx.services;
   const env = ctx.env.no;
   const { row, conv } = await found(ctx, input.attachmentId);
@@ -97,9 +93,9 @@ export async function complete(ctx: Context, input: Input<'uploads.complete'>): 
   });
   if (!ready) throw missing();
   return sql.viewReady(ready);
-}
+};
 
-export async function url(ctx: Context, input: Input<'attachments.url'>): Promise<Output<'attachments.url'>> {
+export const url: Operation<Context, 'attachments.url'> = async (ctx, input) => {
   const { clock, media } = ctx.services;
   const { row } = await found(ctx, input.attachmentId);
   if (!row.readyAt) throw new ApiError('attachment_not_ready');
@@ -117,7 +113,7 @@ export async function url(ctx: Context, input: Input<'attachments.url'>): Promis
     }),
   );
   return { url: address, expiresAt };
-}
+};
 
 /** The attachment, if the caller may see its conversation; otherwise it counts as not found. */
 async function found(ctx: Context, id: string): Promise<{ row: AttachmentRow; conv: SeenConversation }> {

@@ -1,6 +1,6 @@
 import type { Attachment } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { anyRow, firstRow, oneValue } from '../../platform/postgres/rows.ts';
+import { anyRow, firstRow, oneValue, valuesOf } from '../../platform/postgres/rows.ts';
 import type { Resource } from '../../platform/storage/port.ts';
 import { conversationOf } from '../sql/lookups.ts';
 
@@ -60,20 +60,10 @@ export const insertUpload = (
     [
       env,
       conv,
-      upload.id,
-      upload.uploader,
-      upload.name,
-      upload.size,
-      upload.contentType,
-      upload.key,
-      upload.resource,
-      upload.width,
-      upload.height,
-      upload.keepSeconds,
+      ...valuesOf(upload, 'id', 'uploader', 'name', 'size', 'contentType', 'key', 'resource'),
+      ...valuesOf(upload, 'width', 'height', 'keepSeconds'),
       room,
-      upload.storage,
-      upload.durationMs,
-      upload.waveform,
+      ...valuesOf(upload, 'storage', 'durationMs', 'waveform'),
     ],
   );
 
@@ -184,8 +174,8 @@ export const claimRemovals = (db: Queryable, limit: number, maxAttempts: number)
  * Ends the removals of objects that were deleted: if the upload ticket has ended, the size is freed; otherwise the
  * object is removed once more after the ticket ends. Rows are locked in order.
  */
-export async function finishRemovals(db: Queryable, numbers: number[]): Promise<void> {
-  await db.query(
+export const finishRemovals = (db: Queryable, numbers: number[]) =>
+  db.query(
     `WITH later AS (
        UPDATE object_removals SET due_at = again_at, attempts = 0 WHERE no = ANY($1) AND again_at > now()
      ), gone AS (
@@ -198,4 +188,3 @@ export async function finishRemovals(db: Queryable, numbers: number[]): Promise<
      UPDATE media_usage u SET bytes = u.bytes - f.bytes FROM freed f JOIN held h ON h.env = f.env WHERE u.env = f.env`,
     [numbers],
   );
-}

@@ -11,9 +11,8 @@ import type { Recorder } from '../logs/recorder.ts';
 import { render, testEvent } from './render.ts';
 import { retryDelay } from './schedule.ts';
 import { secretContext, signedHeaders } from './signature.ts';
-import { loadDue, recordAttempts } from './sql/deliveries.ts';
+import { loadDue, markFailing, markWell, recordAttempts } from './sql/deliveries.ts';
 import type { DueDelivery } from './sql/deliveries.ts';
-import { markFailing, markWell } from './sql/health.ts';
 import { secrets as signingSecrets } from './sql.ts';
 
 /**
@@ -78,11 +77,8 @@ export const unavailable =
 export function createDeliverer(options: DeliverOptions) {
   const { db, outbound, vault, ids, clock } = options;
 
-  /** Starts the deliveries with these numbers. An element is undefined if its delivery or endpoint no longer exists. */
-  async function start(
-    numbers: readonly number[],
-    signal?: AbortSignal,
-  ): Promise<(Promise<Outcome> | undefined)[]> {
+  /** Starts the deliveries with these numbers. Nothing is tried if a delivery or its endpoint no longer exists. */
+  async function start(numbers: readonly number[], signal?: AbortSignal): Promise<Promise<Outcome>[]> {
     const due = await loadDue(db, numbers);
     // What cannot be sent is neither rendered nor signed: names that never resolve may have thousands of deliveries.
     const failures = new Map([...due.values()].map((row) => [row.no, outbound.failed(row.url)]));
@@ -94,7 +90,15 @@ export function createDeliverer(options: DeliverOptions) {
     let begun = Promise.resolve();
     return numbers.map((no, i) => {
       const row = due.get(no);
-      if (!row) return undefined;
+      if (!row)
+        return Promise.resolve({
+          delivery: no,
+          env: 0,
+          endpoint: 0,
+          status: null,
+          attempt: null,
+          runAt: null,
+        });
       const content = failures.get(no) ?? { body: bodies.get(no), secrets: secrets.get(row.endpoint) ?? [] };
       // A large batch begins in several turns of the event loop, so that sockets and requests have theirs in between.
       if (i > 0 && i % startedAtOnce === 0) begun = begun.then(() => setImmediate());

@@ -1,17 +1,11 @@
 import { ApiError, limits } from '@parley/protocol';
-import type {
-  Input,
-  Output,
-  WebhookDelivery,
-  WebhookEndpoint,
-  WebhookEndpointWithSecret,
-} from '@parley/protocol';
+import type { WebhookEndpointWithSecret } from '@parley/protocol';
 import { invalid, notFound } from '../../platform/api-errors.ts';
 import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
-import type { Context } from '../context.ts';
-import { cut, decodeCursor, encodeCursor, isString, listPage, pageLimit } from '../pages.ts';
+import type { Context, Operation } from '../context.ts';
+import { cut, isString, listPage } from '../pages.ts';
 import { moment } from '../time.ts';
 import { unavailable, webhookQueue } from './deliver.ts';
 import { loadDue } from './sql/deliveries.ts';
@@ -41,7 +35,7 @@ async function newSecret(ctx: Context, db: Queryable, row: EndpointRow): Promise
   return { ...sql.viewEndpoint(row), secret: shown };
 }
 
-export function create(ctx: Context, input: Input<'webhooks.create'>): Promise<WebhookEndpointWithSecret> {
+export const create: Operation<Context, 'webhooks.create'> = (ctx, input) => {
   const url = checkedUrl(ctx.services.webhooks.outbound, input.url);
   return ctx.db.tx(async (tx) => {
     await sql.lockEnvironment(tx, ctx.env.no);
@@ -59,9 +53,9 @@ export function create(ctx: Context, input: Input<'webhooks.create'>): Promise<W
     await record(ctx, tx, { action: 'webhooks.create', target: row.id, after: settingsOf(row) });
     return newSecret(ctx, tx, row);
   });
-}
+};
 
-export const list = (ctx: Context, input: Input<'webhooks.list'>): Promise<Output<'webhooks.list'>> =>
+export const list: Operation<Context, 'webhooks.list'> = (ctx, input) =>
   listPage(
     input,
     isString,
@@ -70,10 +64,10 @@ export const list = (ctx: Context, input: Input<'webhooks.list'>): Promise<Outpu
     sql.viewEndpoint,
   );
 
-export const get = async (ctx: Context, input: Input<'webhooks.get'>): Promise<WebhookEndpoint> =>
+export const get: Operation<Context, 'webhooks.get'> = async (ctx, input) =>
   sql.viewEndpoint(await existing(ctx, ctx.db, input.webhookId));
 
-export function update(ctx: Context, input: Input<'webhooks.update'>): Promise<WebhookEndpoint> {
+export const update: Operation<Context, 'webhooks.update'> = (ctx, input) => {
   const { webhookId: _, ...fields } = input;
   if (Object.keys(fields).length === 0) throw invalid('url', 'Give url, events, description or status.');
   if (input.url !== undefined) checkedUrl(ctx.services.webhooks.outbound, input.url);
@@ -92,10 +86,10 @@ export function update(ctx: Context, input: Input<'webhooks.update'>): Promise<W
     if (changes) await record(ctx, tx, { action: 'webhooks.update', target: row.id, ...changes });
     return sql.viewEndpoint(updated);
   });
-}
+};
 
 /** Deletes an endpoint. Its deliveries cannot be read from then on, and are deleted when their time is over. */
-export async function remove(ctx: Context, input: Input<'webhooks.delete'>): Promise<void> {
+export const remove: Operation<Context, 'webhooks.delete'> = async (ctx, input) => {
   await ctx.db.tx(async (tx) => {
     await sql.lockEnvironment(tx, ctx.env.no);
     const row = await existing(ctx, tx, input.webhookId);
@@ -103,12 +97,9 @@ export async function remove(ctx: Context, input: Input<'webhooks.delete'>): Pro
     await sql.setListeners(tx, ctx.env.no);
     await record(ctx, tx, { action: 'webhooks.delete', target: row.id, before: settingsOf(row) });
   });
-}
+};
 
-export const rotateSecret = (
-  ctx: Context,
-  input: Input<'webhooks.rotateSecret'>,
-): Promise<WebhookEndpointWithSecret> =>
+export const rotateSecret: Operation<Context, 'webhooks.rotateSecret'> = (ctx, input) =>
   ctx.db.tx(async (tx) => {
     await sql.lockEnvironment(tx, ctx.env.no);
     const row = await existing(ctx, tx, input.webhookId);
@@ -120,7 +111,7 @@ export const rotateSecret = (
  * Makes one attempt before the answer. Under an Idempotency-Key it is made right after the answer, because that
  * transaction must not wait for it.
  */
-export async function test(ctx: Context, input: Input<'webhooks.test'>): Promise<WebhookDelivery> {
+export const test: Operation<Context, 'webhooks.test'> = async (ctx, input) => {
   const { webhooks, ids } = ctx.services;
   const row = await existing(ctx, ctx.db, input.webhookId);
   const delivery = await ctx.db.tx(async (tx) => {
@@ -139,7 +130,7 @@ export async function test(ctx: Context, input: Input<'webhooks.test'>): Promise
   });
   if (ctx.idempotencyKey === undefined) await webhooks.deliver(delivery.no);
   return sql.viewDelivery((await sql.findDelivery(ctx.db, row.no, delivery.id)) ?? delivery);
-}
+};
 
 /** Adds to each delivery whether it can still be sent again. */
 async function withAvailability(
@@ -155,19 +146,19 @@ async function withAvailability(
   return rows.map((row) => ({ ...row, payloadAvailable: bodies.has(row.no) }));
 }
 
-export async function deliveries(
-  ctx: Context,
-  input: Input<'webhooks.deliveries'>,
-): Promise<Output<'webhooks.deliveries'>> {
+export const deliveries: Operation<Context, 'webhooks.deliveries'> = async (ctx, input) => {
   const row = await existing(ctx, ctx.db, input.webhookId);
-  const limit = pageLimit(input.limit);
-  const before = input.cursor === undefined ? null : decodeCursor(input.cursor, isString);
-  const { page, more } = cut(await sql.listDeliveries(ctx.db, row.no, before, limit + 1), limit);
-  const data = (await withAvailability(ctx, ctx.db, page)).map(sql.viewDelivery);
-  return { data, nextCursor: more ? encodeCursor(page.at(-1)!.id) : null };
-}
+  return listPage(
+    input,
+    isString,
+    async (before, most) =>
+      withAvailability(ctx, ctx.db, await sql.listDeliveries(ctx.db, row.no, before, most)),
+    ({ id }) => id,
+    sql.viewDelivery,
+  );
+};
 
-export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Promise<WebhookDelivery> {
+export const replay: Operation<Context, 'webhooks.replay'> = async (ctx, input) => {
   return ctx.db.tx(async (tx) => {
     const row = await existing(ctx, tx, input.webhookId);
     const delivery = await sql.findDelivery(tx, row.no, input.deliveryId);
@@ -187,15 +178,12 @@ export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Pro
     tx.afterCommit(ctx.services.webhooks.queued);
     return sql.viewDelivery(made!);
   });
-}
+};
 
 const replayedAtOnce = 1_000;
 
 /** For the time after an outage of the receiver: each event that failed and was not delivered since gets a new delivery. */
-export async function replayFailed(
-  ctx: Context,
-  input: Input<'webhooks.replayFailed'>,
-): Promise<Output<'webhooks.replayFailed'>> {
+export const replayFailed: Operation<Context, 'webhooks.replayFailed'> = async (ctx, input) => {
   const since = moment('since', input.since);
   return ctx.db.tx(async (tx) => {
     const row = await existing(ctx, tx, input.webhookId);
@@ -218,4 +206,4 @@ export async function replayFailed(
     tx.afterCommit(ctx.services.webhooks.queued);
     return { replayed: made.length, more };
   });
-}
+};

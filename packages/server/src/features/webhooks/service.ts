@@ -1,81 +1,46 @@
 import { Histogram } from 'prom-client';
-import type { Config } from '../../config.ts';
-import type { Clock, Ids } from '../../platform/clock.ts';
-import { depth, enqueue, removeEmptyLanes, workSettings } from '../../platform/jobs/sql/jobs.ts';
+import { depth, enqueue, removeEmptyLanes } from '../../platform/jobs/sql/jobs.ts';
 import { consumers } from '../../log/sql/consumers.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
-import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
-import type { Logger } from '../../platform/logging.ts';
-import { createMailer } from '../../platform/mail/mailer.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { createOutbound } from '../../platform/outbound/outbound.ts';
-import type { NameResolver } from '../../platform/outbound/resolver.ts';
-import type { Outbound } from '../../platform/outbound/outbound.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
-import { PgDb } from '../../platform/postgres/db.ts';
-import type { ConnectionSettings, Db, PgOptions } from '../../platform/postgres/db.ts';
-import type { Vault } from '../../platform/secrets.ts';
+import { workPool } from '../platform.ts';
+import type { Platform } from '../platform.ts';
+import { mailQueue } from '../accounts/mail-queue.ts';
+import type { MailQueue } from '../accounts/mail-queue.ts';
 import type { Recorder } from '../logs/recorder.ts';
 import { createDeliverer, webhookQueue } from './deliver.ts';
 import type { Outcome } from './deliver.ts';
-import { disableFailing, mailQueue, sendNotice } from './disable.ts';
+import { disableFailing } from './disable.ts';
 import { createDeliveries } from './sql/deliveries.ts';
-import { removeOldDeliveries, removeOldPayloads } from './sql/sweep.ts';
 
 declare module '../context.ts' {
   interface Services {
-    webhooks: Webhooks;
+    webhooks: ReturnType<typeof createWebhookService>;
   }
-}
-
-/** What operations use of the webhook service. */
-export interface Webhooks {
-  outbound: Outbound;
-  /** Must be called after a delivery was queued. */
-  queued(): void;
-  /** Attempts one delivery now, in this process. */
-  deliver(no: number): Promise<void>;
 }
 
 /** How many deliveries one process attempts at once. */
 const slots = 1_000;
 /** An attempt takes 10 s at most; the rest is for writing its result. */
 const leaseMs = 20_000;
-const mailLeaseMs = 120_000;
 const sweepMs = 60_000;
 const workConnections = 4;
 const depthMs = 10_000;
 
-export function createWebhookService(options: {
-  config: Pick<Config, 'allowPrivateTargets' | 'smtpUrl' | 'mailFrom'>;
-  db: Db;
-  connection: ConnectionSettings;
-  names: NameResolver;
-  onError: PgOptions['onError'];
-  vault: Vault;
-  ids: Ids;
-  clock: Clock;
-  logger: Logger;
-  metrics: Metrics;
-  work: WorkSignal;
-  random: () => number;
-  recorder: Pick<Recorder, 'add'>;
-}) {
-  const { config, db, clock, logger, metrics } = options;
-  // A separate pool, so that deliveries and requests never wait for each other.
-  const workDb = new PgDb(options.connection, {
-    max: workConnections,
-    onError: options.onError,
-    settings: workSettings,
-  });
+export function createWebhookService(
+  options: Platform & { recorder: Pick<Recorder, 'add'>; mailQueue: MailQueue },
+) {
+  const { config, db, logger, metrics } = options;
+  const workDb = workPool(options, workConnections);
   const outbound = createOutbound({
     allowPrivate: config.allowPrivateTargets,
     maxSocketsPerHost: slots,
     resolve: options.names.resolve,
     failed: options.names.failed,
   });
-  const mailer = createMailer({ url: config.smtpUrl, from: config.mailFrom }, logger);
   const measure = measures(metrics);
   const deliverer = createDeliverer({
     ...options,
@@ -90,44 +55,20 @@ export function createWebhookService(options: {
     queue: webhookQueue.name,
     slots,
     leaseMs,
-    run: async (jobs, signal) => {
-      const started = await deliverer.start(
+    run: (jobs, signal) =>
+      deliverer.start(
         jobs.map((j) => j.ref!),
         signal,
-      );
-      return started.map(
-        (outcome) =>
-          outcome ??
-          Promise.resolve({ delivery: 0, env: 0, endpoint: 0, status: null, attempt: null, runAt: null }),
-      );
-    },
-    record: deliverer.record,
-  });
-  const mails = createWorker({
-    db: workDb,
-    logger,
-    queue: mailQueue.name,
-    slots: 4,
-    leaseMs: mailLeaseMs,
-    run: (jobs) =>
-      Promise.resolve(
-        jobs.map(async (job) => {
-          const { runAt, error } = await sendNotice(workDb, mailer, job, clock.now());
-          if (error !== undefined) logger.warn({ err: error, again: runAt }, 'a mail could not be sent');
-          return { runAt };
-        }),
       ),
+    record: deliverer.record,
   });
   options.work.on(webhookQueue.name, () => worker.wake());
   const sweeper = createPeriodic(sweepMs, logger, 'webhook sweep', async () => {
-    if ((await disableFailing(workDb)) > 0) mails.wake();
-    await removeOldDeliveries(workDb);
-    await removeOldPayloads(workDb);
+    await disableFailing(workDb, options.mailQueue, logger);
     await removeEmptyLanes(workDb);
   });
   const gauges = createPeriodic(depthMs, logger, 'queue depth', async () => {
-    for (const name of [webhookQueue.name, mailQueue.name])
-      measure.depth.set(name, await depth(workDb, name));
+    for (const [name, queue] of queues) measure.depth.set(name, await depth(workDb, queue.name));
   });
 
   const consumer: Consumer = {
@@ -152,28 +93,33 @@ export function createWebhookService(options: {
   return {
     outbound,
     consumer,
+    /** Must be called after a delivery was queued. */
     queued: () => options.work.raise(webhookQueue.name),
+    /** Attempts one delivery now, in this process. */
     deliver: async (no: number): Promise<void> => {
-      const [outcome] = await deliverer.start([no]);
-      if (!outcome) return;
-      const result = await outcome;
-      await db.tx((tx) => deliverer.record(tx, [result]));
+      const outcomes = await Promise.all(await deliverer.start([no]));
+      await db.tx((tx) => deliverer.record(tx, outcomes));
     },
     /** Starts delivering, in processes with the role worker, once the database is ready. */
     start: () => {
-      for (const part of [worker, mails, sweeper, gauges]) part.start();
+      for (const part of [worker, sweeper, gauges]) part.start();
     },
     stop: async () => {
-      await Promise.all([worker, mails, sweeper, gauges].map((part) => part.stop()));
+      await Promise.all([worker, sweeper, gauges].map((part) => part.stop()));
     },
     /** Closes the service's connections, which operations use too. */
     close: async () => {
-      mailer.close();
       outbound.close();
       await workDb.close();
     },
   };
 }
+
+/** The queues that /metrics shows, by their names there. */
+const queues = [
+  ['webhook', webhookQueue],
+  ['mail', mailQueue],
+] as const;
 
 function measures(metrics: Metrics) {
   const attempts = metrics.counter('parley_webhook_attempts_total', 'Webhook attempts, by result', [
@@ -192,7 +138,7 @@ function measures(metrics: Metrics) {
     [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 60, 600, 3_600, 86_400],
   );
   const depths = new Map<string, number>();
-  for (const name of [webhookQueue.name, mailQueue.name])
+  for (const [name] of queues)
     metrics.gauge(`parley_queue_${name}_jobs`, `Jobs of the queue ${name}`, () => depths.get(name) ?? 0);
   return {
     depth: depths,

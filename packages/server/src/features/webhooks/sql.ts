@@ -16,9 +16,8 @@ const endpointColumns = `no, id, url, events, description, status, created_at AS
 export const viewEndpoint = ({ no: _, ...view }: EndpointRow): WebhookEndpoint => view;
 
 /** Locks the environment's row, so that endpoints are counted and listeners are set one at a time. */
-export async function lockEnvironment(db: Queryable, env: number): Promise<void> {
-  await db.query('SELECT 1 FROM environments WHERE no = $1 FOR NO KEY UPDATE', [env]);
-}
+export const lockEnvironment = (db: Queryable, env: number) =>
+  db.query('SELECT 1 FROM environments WHERE no = $1 FOR NO KEY UPDATE', [env]);
 
 /**
  * Updates the `listeners` bits of the environment: whether a webhook is enabled, whether one wants message.read, and
@@ -72,9 +71,8 @@ export const updateEndpoint = (db: Queryable, row: EndpointRow): Promise<Endpoin
     [row.no, row.url, row.events, row.description, row.status],
   );
 
-export async function deleteEndpoint(db: Queryable, env: number, id: string): Promise<void> {
-  await db.query('DELETE FROM webhook_endpoints WHERE env = $1 AND id = $2', [env, id]);
-}
+export const deleteEndpoint = (db: Queryable, env: number, id: string) =>
+  db.query('DELETE FROM webhook_endpoints WHERE env = $1 AND id = $2', [env, id]);
 
 export const secrets = signingSecrets('webhook_secrets', 'endpoint');
 

@@ -34,6 +34,9 @@ export const firstValue = async <T>(db: Queryable, sql: string, values?: unknown
 export const oneValue = async <T>(db: Queryable, sql: string, values?: unknown[]): Promise<T> =>
   (await column<T>(db, sql, values))[0]!;
 
+/** The values of these fields of a row, as parameters. */
+export const valuesOf = <T>(row: T, ...fields: (keyof T)[]): unknown[] => fields.map((field) => row[field]);
+
 /** The values of each of these fields of the rows: a parameter each, for `unnest`. */
 export const arraysOf = <T>(rows: readonly T[], ...fields: (keyof T)[]): unknown[][] =>
   fields.map((field) => rows.map((row) => row[field]));

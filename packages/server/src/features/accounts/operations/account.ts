@@ -2,14 +2,13 @@ import { ApiError } from '@parley/protocol';
 import type { Account as AccountRecord, AccountSession, Input, Output } from '@parley/protocol';
 import { notFound } from '../../../platform/api-errors.ts';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
-import type { AccountContext, Reply } from '../../context.ts';
+import type { AccountContext, Operation, Reply } from '../../context.ts';
 import { getAccount, hasSecondFactor, lockAccount, renameAccount, setPassword } from '../sql/accounts.ts';
 import type { Account } from '../sql/accounts.ts';
 import { recordOwn, signedIn } from '../context.ts';
 import { passwordMail } from '../mail-texts.ts';
 import * as passkeys from '../passkeys.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
-import { relyingParty } from '../relying-party.ts';
 import * as factors from '../second-factor.ts';
 import { dropReset } from '../sql/resets.ts';
 import { endOtherSessions, endSession, hasSession, listSessions } from '../sql/sessions.ts';
@@ -37,7 +36,7 @@ async function view(db: Queryable, no: number): Promise<AccountRecord> {
 
 export const get = (ctx: AccountContext): Promise<AccountRecord> => view(ctx.db, signedIn(ctx).account.no);
 
-export async function update(ctx: AccountContext, { name }: Input<'account.update'>): Promise<AccountRecord> {
+export const update: Operation<AccountContext, 'account.update'> = async (ctx, { name }) => {
   const account = await load(ctx);
   return ctx.db.tx(async (tx) => {
     if (name !== account.name) {
@@ -49,7 +48,7 @@ export async function update(ctx: AccountContext, { name }: Input<'account.updat
     }
     return view(tx, account.no);
   });
-}
+};
 
 export async function changePassword(
   ctx: AccountContext,
@@ -86,10 +85,7 @@ function changeFactors<T>(ctx: AccountContext, run: (tx: Tx, account: Account) =
 export const beginTotp = async (ctx: AccountContext): Promise<Output<'account.beginTotp'>> =>
   factors.beginTotp(ctx.db, ctx.services.accounts, await load(ctx));
 
-export const confirmTotp = (
-  ctx: AccountContext,
-  { code }: Input<'account.confirmTotp'>,
-): Promise<Output<'account.confirmTotp'>> =>
+export const confirmTotp: Operation<AccountContext, 'account.confirmTotp'> = (ctx, { code }) =>
   changeFactors(ctx, async (tx, account) => {
     await factors.confirmTotp(tx, ctx.services.accounts, account, code);
     await recordOwn(ctx, tx, account, 'account.confirmTotp');
@@ -131,24 +127,24 @@ export const listPasskeys = async (ctx: AccountContext): Promise<Output<'account
 });
 
 export const passkeyOptions = async (ctx: AccountContext): Promise<object> =>
-  passkeys.registrationOptions(ctx.db, ctx.services.accounts, await load(ctx), relyingParty(ctx));
+  passkeys.registrationOptions(ctx.db, ctx.services.accounts, await load(ctx), passkeys.relyingParty(ctx));
 
-export const addPasskey = (
-  ctx: AccountContext,
-  input: Input<'account.addPasskey'>,
-): Promise<Output<'account.addPasskey'>> =>
+export const addPasskey: Operation<AccountContext, 'account.addPasskey'> = (ctx, input) =>
   changeFactors(ctx, async (tx, account) => {
-    const passkey = await passkeys.addPasskey(tx, ctx.services.accounts, account, relyingParty(ctx), input);
+    const passkey = await passkeys.addPasskey(
+      tx,
+      ctx.services.accounts,
+      account,
+      passkeys.relyingParty(ctx),
+      input,
+    );
     await recordOwn(ctx, tx, account, 'account.addPasskey', {
       after: { id: passkey.id, name: passkey.name },
     });
     return { passkey, recoveryCodes: await firstCodes(ctx, tx, account) };
   });
 
-export const removePasskey = (
-  ctx: AccountContext,
-  { passkeyId }: Input<'account.removePasskey'>,
-): Promise<void> =>
+export const removePasskey: Operation<AccountContext, 'account.removePasskey'> = (ctx, { passkeyId }) =>
   changeFactors(ctx, async (tx, account) => {
     if (!(await storedPasskeys.removePasskey(tx, account.no, passkeyId))) throw notFound('Passkey');
     await dropUselessCodes(tx, account.no);
@@ -161,16 +157,13 @@ export async function listOwnSessions(ctx: AccountContext): Promise<Output<'acco
   return { data: rows.map((row) => ({ ...row, current: row.id === session.id })) };
 }
 
-export async function endOwnSession(
-  ctx: AccountContext,
-  { sessionId }: Input<'account.endSession'>,
-): Promise<void> {
+export const endOwnSession: Operation<AccountContext, 'account.endSession'> = async (ctx, { sessionId }) => {
   const { account } = signedIn(ctx);
   await ctx.db.tx(async (tx) => {
     if (!(await endSession(tx, account.no, sessionId))) throw notFound('Session');
     await recordOwn(ctx, tx, account, 'account.endSession', { before: { id: sessionId } });
   });
-}
+};
 
 export async function endOthers(ctx: AccountContext): Promise<void> {
   const { account, session } = signedIn(ctx);

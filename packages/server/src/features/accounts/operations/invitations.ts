@@ -3,7 +3,7 @@ import type { AccountSession, Input, Invitation as InvitationRecord, Output } fr
 import { invalid } from '../../../platform/api-errors.ts';
 import type { Tx } from '../../../platform/postgres/db.ts';
 import { record } from '../../audit/operations.ts';
-import type { AccountContext, OrganizationContext, Reply } from '../../context.ts';
+import type { AccountContext, Operation, OrganizationContext, Reply } from '../../context.ts';
 import { createAccount, findByEmail, getAccount, normalEmail } from '../sql/accounts.ts';
 import type { Account } from '../sql/accounts.ts';
 import { recordOwn, signedIn } from '../context.ts';
@@ -30,10 +30,7 @@ export const list = async (ctx: OrganizationContext): Promise<Output<'invitation
   data: (await invitations.listInvitations(ctx.db, ctx.services.accounts, ctx.organization.no)).map(view),
 });
 
-export async function create(
-  ctx: OrganizationContext,
-  { email, role }: Input<'invitations.create'>,
-): Promise<Output<'invitations.create'>> {
+export const create: Operation<OrganizationContext, 'invitations.create'> = async (ctx, { email, role }) => {
   const { account } = signedIn(ctx);
   const { accounts } = ctx.services;
   const { no: org, name } = ctx.organization;
@@ -66,12 +63,9 @@ export async function create(
     );
     return { ...view(invitation), ...(accounts.mailQueue.enabled ? {} : { link }) };
   });
-}
+};
 
-export async function remove(
-  ctx: OrganizationContext,
-  { invitationId }: Input<'invitations.delete'>,
-): Promise<void> {
+export const remove: Operation<OrganizationContext, 'invitations.delete'> = async (ctx, { invitationId }) => {
   const org = ctx.organization.no;
   await ctx.db.tx(async (tx) => {
     const { email, role } = await invitations.findInvitation(tx, org, invitationId);
@@ -84,12 +78,9 @@ export async function remove(
       before: { email, role },
     });
   });
-}
+};
 
-export async function preview(
-  ctx: AccountContext,
-  { token }: Input<'invitations.preview'>,
-): Promise<Output<'invitations.preview'>> {
+export const preview: Operation<AccountContext, 'invitations.preview'> = async (ctx, { token }) => {
   const invitation = await invitations.openInvitation(ctx.db, ctx.services.accounts, token);
   const { email, role, org } = invitation;
   return {
@@ -98,7 +89,7 @@ export async function preview(
     organization: org === null ? null : (await findOrganization(ctx.db, org)).name,
     hasAccount: (await findByEmail(ctx.db, email)) !== undefined,
   };
-}
+};
 
 /** If the invited address has an account, that account accepts; otherwise the person gets one and is signed in. */
 export async function accept(
@@ -174,10 +165,7 @@ function newPassword(
 }
 
 /** The answer is the same whether or not the address has an account; an address that has one gets no mail. */
-export async function signUp(
-  ctx: AccountContext,
-  { email }: Input<'accounts.signUp'>,
-): Promise<Output<'accounts.signUp'>> {
+export const signUp: Operation<AccountContext, 'accounts.signUp'> = async (ctx, { email }) => {
   const { accounts } = ctx.services;
   if (!accounts.signUpOpen)
     throw new ApiError('forbidden', { message: 'Sign-up is not open: ask for an invitation.' });
@@ -195,4 +183,4 @@ export async function signUp(
     });
   });
   return {};
-}
+};

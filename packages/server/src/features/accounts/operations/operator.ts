@@ -1,8 +1,7 @@
 import { ApiError } from '@parley/protocol';
-import type { Input, Output } from '@parley/protocol';
 import type { Tx } from '../../../platform/postgres/db.ts';
 import { record } from '../../audit/operations.ts';
-import type { ControlContext } from '../../context.ts';
+import type { ControlContext, Operation } from '../../context.ts';
 import { findByEmail, lockAccount } from '../sql/accounts.ts';
 import type { Account } from '../sql/accounts.ts';
 import { resetLink } from '../mail-texts.ts';
@@ -32,24 +31,21 @@ function change<T>(
   });
 }
 
-export const reset = (
-  ctx: ControlContext,
-  { email }: Input<'accounts.reset'>,
-): Promise<Output<'accounts.reset'>> =>
+export const reset: Operation<ControlContext, 'accounts.reset'> = (ctx, { email }) =>
   change(ctx, email, 'accounts.reset', async (tx, account) => {
     const { token, expiresAt } = await beginReset(tx, ctx.services, account.no);
     return { link: resetLink(ctx.services.linkOrigin(), token), expiresAt };
   });
 
-export const endSessions = (ctx: ControlContext, { email }: Input<'accounts.endSessions'>): Promise<void> =>
+export const endSessions: Operation<ControlContext, 'accounts.endSessions'> = (ctx, { email }) =>
   change(ctx, email, 'accounts.endSessions', async (tx, account) => {
     await endOtherSessions(tx, account.no, null);
   });
 
-export const removeSecondFactor = (
-  ctx: ControlContext,
-  { email }: Input<'accounts.removeSecondFactor'>,
-): Promise<void> =>
+export const removeSecondFactor: Operation<ControlContext, 'accounts.removeSecondFactor'> = (
+  ctx,
+  { email },
+) =>
   change(ctx, email, 'accounts.removeSecondFactor', async (tx, account) => {
     await removeTotp(tx, account.no);
     await removePasskeys(tx, account.no);

@@ -1,8 +1,8 @@
-import type { AccountRole, Input, OrganizationMember, Output } from '@parley/protocol';
+import type { AccountRole, OrganizationMember, Output } from '@parley/protocol';
 import { invalid } from '../../../platform/api-errors.ts';
 import type { Tx } from '../../../platform/postgres/db.ts';
 import { difference, record } from '../../audit/operations.ts';
-import type { OrganizationContext } from '../../context.ts';
+import type { Operation, OrganizationContext } from '../../context.ts';
 import { environmentIds } from '../../tenancy/sql/environments.ts';
 import { signedIn } from '../context.ts';
 import * as organizations from '../sql/organizations.ts';
@@ -17,10 +17,7 @@ export const get = (ctx: OrganizationContext): Promise<Output<'organizations.get
   return Promise.resolve({ id, name, createdAt, role: ctx.role });
 };
 
-export async function update(
-  ctx: OrganizationContext,
-  { name }: Input<'organizations.update'>,
-): Promise<Output<'organizations.update'>> {
+export const update: Operation<OrganizationContext, 'organizations.update'> = async (ctx, { name }) => {
   const { no, id, createdAt } = ctx.organization;
   await ctx.db.tx(async (tx) => {
     await organizations.renameOrganization(tx, no, name);
@@ -29,7 +26,7 @@ export async function update(
       await record(ctx, tx, { where: { org: no }, action: 'organizations.update', target: id, ...changes });
   });
   return { id, name, createdAt, role: ctx.role };
-}
+};
 
 /** The caller's role, once nobody else can change roles: another may have changed one a moment ago. */
 async function lockedRole(ctx: OrganizationContext, tx: Tx): Promise<AccountRole> {
@@ -38,10 +35,7 @@ async function lockedRole(ctx: OrganizationContext, tx: Tx): Promise<AccountRole
 }
 
 /** The name must be typed again, because this cannot be undone. */
-export async function remove(
-  ctx: OrganizationContext,
-  { name }: Input<'organizations.delete'>,
-): Promise<void> {
+export const remove: Operation<OrganizationContext, 'organizations.delete'> = async (ctx, { name }) => {
   const { no, id } = ctx.organization;
   await ctx.db.tx(async (tx) => {
     organizations.requireReach(await lockedRole(ctx, tx), 'owner');
@@ -55,7 +49,7 @@ export async function remove(
     });
     await organizations.endOrganization(tx, no);
   });
-}
+};
 
 export const listMembers = async (
   ctx: OrganizationContext,
@@ -63,10 +57,10 @@ export const listMembers = async (
   data: (await organizations.listPeople(ctx.db, ctx.organization.no)).map(view),
 });
 
-export async function updateMember(
-  ctx: OrganizationContext,
-  { accountId, role }: Input<'organizations.updateMember'>,
-): Promise<OrganizationMember> {
+export const updateMember: Operation<OrganizationContext, 'organizations.updateMember'> = async (
+  ctx,
+  { accountId, role },
+) => {
   const org = ctx.organization.no;
   return ctx.db.tx(async (tx) => {
     const own = await lockedRole(ctx, tx);
@@ -83,14 +77,14 @@ export async function updateMember(
       });
     return view({ ...person, role });
   });
-}
+};
 
-export async function removeMember(
-  ctx: OrganizationContext,
-  { accountId }: Input<'organizations.removeMember'>,
-): Promise<void> {
+export const removeMember: Operation<OrganizationContext, 'organizations.removeMember'> = async (
+  ctx,
+  { accountId },
+) => {
   await end(ctx, 'organizations.removeMember', accountId);
-}
+};
 
 export const leave = (ctx: OrganizationContext): Promise<void> =>
   end(ctx, 'organizations.leave', signedIn(ctx).account.id);

@@ -1,5 +1,5 @@
-import type { Input, Output } from '@parley/protocol';
-import type { AccountContext, Reply } from '../../context.ts';
+import type { Input } from '@parley/protocol';
+import type { AccountContext, Operation, Reply } from '../../context.ts';
 import { findByEmail, getAccount, setPassword } from '../sql/accounts.ts';
 import { recordOwn, withCookie } from '../context.ts';
 import { passwordMail, resetLink, resetMail } from '../mail-texts.ts';
@@ -9,16 +9,13 @@ import { endOtherSessions } from '../sql/sessions.ts';
 import { countUse, mailCount, ofAddress } from '../throttle.ts';
 
 /** The account is looked up after the answer, so the answer does not tell whether the address has one. */
-export async function forgot(
-  ctx: AccountContext,
-  { email }: Input<'password.forgot'>,
-): Promise<Output<'password.forgot'>> {
+export const forgot: Operation<AccountContext, 'password.forgot'> = async (ctx, { email }) => {
   const { accounts } = ctx.services;
   const { limiter, mailQueue, vault } = accounts;
   await countUse(limiter, [ofAddress('forgot', ctx.http.address), mailCount(vault, 'reset', email)]);
   if (mailQueue.enabled) accounts.later(() => sendReset(ctx, email));
   return { mail: mailQueue.enabled };
-}
+};
 
 async function sendReset(ctx: AccountContext, email: string): Promise<void> {
   const { accounts } = ctx.services;

@@ -52,28 +52,20 @@ export const createAccount = (
     [ids.make('account'), normalEmail(fields.email), fields.name, fields.passwordHash],
   );
 
-export async function renameAccount(db: Queryable, no: number, name: string): Promise<void> {
-  await db.query('UPDATE accounts SET name = $2 WHERE no = $1', [no, name]);
-}
+export const renameAccount = (db: Queryable, no: number, name: string) =>
+  db.query('UPDATE accounts SET name = $2 WHERE no = $1', [no, name]);
 
 /** Locks the account. Returns false if its password was changed since the account was read. */
 export const lockUnchanged = (tx: Queryable, { no, passwordHash }: Account): Promise<boolean> =>
   anyRow(tx, 'SELECT 1 FROM accounts WHERE no = $1 AND password_hash = $2 FOR UPDATE', [no, passwordHash]);
 
 /** Writes the hash. If `before` is given, only while the stored hash is still `before`. */
-export async function setPassword(
-  db: Queryable,
-  account: number,
-  passwordHash: string,
-  before?: string,
-): Promise<void> {
-  await db.query(
+export const setPassword = (db: Queryable, account: number, passwordHash: string, before?: string) =>
+  db.query(
     'UPDATE accounts SET password_hash = $2 WHERE no = $1 AND ($3::text IS NULL OR password_hash = $3)',
     [account, passwordHash, before ?? null],
   );
-}
 
 /** Locks the account, but not against new rows that refer to it, such as the session of somebody who signs in with a passkey. */
-export async function lockAccount(tx: Queryable, no: number): Promise<void> {
-  await tx.query('SELECT 1 FROM accounts WHERE no = $1 FOR NO KEY UPDATE', [no]);
-}
+export const lockAccount = (tx: Queryable, no: number) =>
+  tx.query('SELECT 1 FROM accounts WHERE no = $1 FOR NO KEY UPDATE', [no]);

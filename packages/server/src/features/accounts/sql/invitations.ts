@@ -4,13 +4,15 @@ import { notFound } from '../../../platform/api-errors.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { firstRow } from '../../../platform/postgres/rows.ts';
 import { normalEmail } from './accounts.ts';
-import type { AccountServices } from '../account-services.ts';
+import type { ControlServices } from '../../context.ts';
 import { hashToken, makeToken, tokenForm } from '../tokens.ts';
 
 /**
  * An invitation is a link that works once, within 7 days, for one address. A sign-up by a stranger is an invitation
  * without an organization.
  */
+
+type Tools = Pick<ControlServices, 'clock' | 'ids'>;
 
 const validMs = 7 * 24 * 3_600_000;
 const maxPending = 200;
@@ -36,23 +38,17 @@ const isCovered = ({ org, role, madeAs }: Invitation): boolean =>
   org === null || givenBy(madeAs).includes(role);
 
 /** Withdraws what an account gave out beyond the role that it has now; null if it has none any more. */
-export async function withdrawUncovered(
-  tx: Queryable,
-  org: number,
-  account: number,
-  now: AccountRole | null,
-): Promise<void> {
-  await tx.query('DELETE FROM invitations WHERE org = $1 AND invited_by = $2 AND role <> ALL ($3::text[])', [
+export const withdrawUncovered = (tx: Queryable, org: number, account: number, now: AccountRole | null) =>
+  tx.query('DELETE FROM invitations WHERE org = $1 AND invited_by = $2 AND role <> ALL ($3::text[])', [
     org,
     account,
     givenBy(now),
   ]);
-}
 
 /** Inviting an address again replaces its earlier invitation. */
 export async function invite(
   tx: Queryable,
-  { clock, ids }: AccountServices,
+  { clock, ids }: Tools,
   fields: { org: number | null; email: string; role: AccountRole; by: number | null },
 ): Promise<{ invitation: Invitation; token: string }> {
   const { org, role, by } = fields;
@@ -78,7 +74,7 @@ export async function invite(
   return { invitation: invitation!, token };
 }
 
-export const listInvitations = (db: Queryable, { clock }: AccountServices, org: number) =>
+export const listInvitations = (db: Queryable, { clock }: Tools, org: number) =>
   db.query<Invitation>(
     `SELECT ${columns} FROM invitations i WHERE org = $1 AND expires_at > $2 ORDER BY created_at DESC, id LIMIT ${maxPending}`,
     [org, new Date(clock.now())],
@@ -93,26 +89,21 @@ export async function findInvitation(db: Queryable, org: number, id: string): Pr
   return found;
 }
 
-export const pendingInvitation = (tx: Queryable, { clock }: AccountServices, org: number, email: string) =>
+export const pendingInvitation = (tx: Queryable, { clock }: Tools, org: number, email: string) =>
   firstRow<Invitation>(
     tx,
     `SELECT ${columns} FROM invitations i WHERE org = $1 AND email = $2 AND expires_at > $3`,
     [org, normalEmail(email), new Date(clock.now())],
   );
 
-export async function withdrawInvitation(tx: Queryable, org: number, id: string): Promise<void> {
-  await tx.query('DELETE FROM invitations WHERE org = $1 AND id = $2', [org, id]);
-}
+export const withdrawInvitation = (tx: Queryable, org: number, id: string) =>
+  tx.query('DELETE FROM invitations WHERE org = $1 AND id = $2', [org, id]);
 
 const gone = () =>
   new ApiError('not_found', { message: 'The invitation was used, withdrawn or is older than 7 days.' });
 
 /** Finds the invitation without using it up. */
-export async function openInvitation(
-  db: Queryable,
-  { clock }: AccountServices,
-  token: string,
-): Promise<Invitation> {
+export async function openInvitation(db: Queryable, { clock }: Tools, token: string): Promise<Invitation> {
   const [found] = tokenForm.test(token)
     ? await db.query<Invitation>(
         `SELECT ${columns} FROM invitations i WHERE token = $1 AND expires_at > $2`,
@@ -132,11 +123,4 @@ export async function useInvitation(tx: Queryable, invitation: Invitation): Prom
     invitation.id,
   ]);
   if (!used || !isCovered(used)) throw gone();
-}
-
-export async function removeOldInvitations(db: Queryable, { clock }: AccountServices): Promise<void> {
-  await db.query(
-    'DELETE FROM invitations WHERE id IN (SELECT id FROM invitations WHERE expires_at <= $1 LIMIT 10000)',
-    [new Date(clock.now())],
-  );
 }

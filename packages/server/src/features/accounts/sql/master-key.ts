@@ -6,9 +6,8 @@ export const masterKeyCheck = (db: Queryable): Promise<Buffer | undefined> =>
   firstValue(db, 'SELECT sealed FROM master_key_check');
 
 /** Stores the row, unless there is one. */
-export async function keepMasterKeyCheck(db: Queryable, sealed: Buffer): Promise<void> {
-  await db.query('INSERT INTO master_key_check (sealed) VALUES ($1) ON CONFLICT DO NOTHING', [sealed]);
-}
+export const keepMasterKeyCheck = (db: Queryable, sealed: Buffer) =>
+  db.query('INSERT INTO master_key_check (sealed) VALUES ($1) ON CONFLICT DO NOTHING', [sealed]);
 
 /** Replaces the row, unless somebody else has done so; false then. */
 export const replaceMasterKeyCheck = (db: Queryable, from: Buffer, to: Buffer): Promise<boolean> =>

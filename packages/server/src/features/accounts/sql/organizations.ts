@@ -66,9 +66,8 @@ export const listMemberships = (db: Queryable, account: number) =>
 export const findOrganization = (db: Queryable, org: number): Promise<Organization> =>
   oneRow(db, `SELECT ${columns} FROM organizations o WHERE no = $1`, [org]);
 
-export async function renameOrganization(db: Queryable, org: number, name: string): Promise<void> {
-  await db.query('UPDATE organizations SET name = $2 WHERE no = $1', [org, name]);
-}
+export const renameOrganization = (db: Queryable, org: number, name: string) =>
+  db.query('UPDATE organizations SET name = $2 WHERE no = $1', [org, name]);
 
 const personColumns = `a.no, a.id, a.email, a.name, m.role, m.joined_at AS "joinedAt",
   a.totp_since IS NOT NULL OR EXISTS (SELECT 1 FROM passkeys p WHERE p.account = a.no) AS "twoFactor"`;
@@ -146,9 +145,8 @@ export async function removePerson(tx: Tx, org: number, person: Person): Promise
  * Locks the organization, so that two owners who leave at the same moment do so one after the other, and the second
  * is refused.
  */
-export async function lockPeople(tx: Tx, org: number): Promise<void> {
-  await tx.query('SELECT 1 FROM organizations WHERE no = $1 FOR UPDATE', [org]);
-}
+export const lockPeople = (tx: Tx, org: number) =>
+  tx.query('SELECT 1 FROM organizations WHERE no = $1 FOR UPDATE', [org]);
 
 async function requireOwner(tx: Tx, org: number): Promise<void> {
   const rows = await tx.query(

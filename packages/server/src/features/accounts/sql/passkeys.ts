@@ -1,6 +1,6 @@
 import type { Output } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { anyRow, firstRow } from '../../../platform/postgres/rows.ts';
+import { anyRow, firstRow, valuesOf } from '../../../platform/postgres/rows.ts';
 
 /** Passkeys of accounts, and the challenges that were used. */
 
@@ -41,13 +41,7 @@ export const insertPasskey = (
     `INSERT INTO passkeys (id, account, credential, public_key, sign_count, transports, name, created_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (credential) DO NOTHING RETURNING ${viewColumns}`,
     [
-      passkey.id,
-      passkey.account,
-      passkey.credential,
-      passkey.publicKey,
-      passkey.signCount,
-      passkey.transports,
-      passkey.name,
+      ...valuesOf(passkey, 'id', 'account', 'credential', 'publicKey', 'signCount', 'transports', 'name'),
       passkey.createdAt,
     ],
   );
@@ -72,9 +66,8 @@ export const markPasskeyUsed = (tx: Queryable, id: string, signCount: number, at
 export const removePasskey = (tx: Queryable, account: number, id: string): Promise<boolean> =>
   anyRow(tx, 'DELETE FROM passkeys WHERE account = $1 AND id = $2 RETURNING 1', [account, id]);
 
-export async function removePasskeys(tx: Queryable, account: number): Promise<void> {
-  await tx.query('DELETE FROM passkeys WHERE account = $1', [account]);
-}
+export const removePasskeys = (tx: Queryable, account: number) =>
+  tx.query('DELETE FROM passkeys WHERE account = $1', [account]);
 
 /** Returns false if the challenge was used before. */
 export const keepChallenge = (tx: Queryable, challenge: Buffer, expiresAt: Date): Promise<boolean> =>
@@ -83,7 +76,3 @@ export const keepChallenge = (tx: Queryable, challenge: Buffer, expiresAt: Date)
     'INSERT INTO passkey_challenges (challenge, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING 1',
     [challenge, expiresAt],
   );
-
-export async function removeEndedChallenges(tx: Queryable, now: Date): Promise<void> {
-  await tx.query('DELETE FROM passkey_challenges WHERE expires_at < $1', [now]);
-}

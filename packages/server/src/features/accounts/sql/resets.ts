@@ -50,6 +50,5 @@ export async function useReset(tx: Queryable, token: string): Promise<void> {
   if (rows.length === 0) throw gone();
 }
 
-export async function dropReset(tx: Queryable, account: number): Promise<void> {
-  await tx.query('DELETE FROM password_resets WHERE account = $1', [account]);
-}
+export const dropReset = (tx: Queryable, account: number) =>
+  tx.query('DELETE FROM password_resets WHERE account = $1', [account]);

@@ -19,9 +19,8 @@ export const keepTotpSecret = (db: Queryable, account: number, sealed: Buffer): 
     [account, sealed],
   );
 
-export async function turnTotpOn(tx: Queryable, account: number, since: Date, step: number): Promise<void> {
-  await tx.query('UPDATE accounts SET totp_since = $2, totp_step = $3 WHERE no = $1', [account, since, step]);
-}
+export const turnTotpOn = (tx: Queryable, account: number, since: Date, step: number) =>
+  tx.query('UPDATE accounts SET totp_since = $2, totp_step = $3 WHERE no = $1', [account, since, step]);
 
 /** Returns true if the account had one-time codes. */
 export const removeTotp = (tx: Queryable, account: number): Promise<boolean> =>
@@ -48,9 +47,8 @@ export async function replaceRecoveryCodes(
   ]);
 }
 
-export async function removeRecoveryCodes(tx: Queryable, account: number): Promise<void> {
-  await tx.query('DELETE FROM recovery_codes WHERE account = $1', [account]);
-}
+export const removeRecoveryCodes = (tx: Queryable, account: number) =>
+  tx.query('DELETE FROM recovery_codes WHERE account = $1', [account]);
 
 export const countRecoveryCodes = (db: Queryable, account: number): Promise<number> =>
   oneValue(db, 'SELECT count(*)::int AS n FROM recovery_codes WHERE account = $1', [account]);

@@ -105,9 +105,8 @@ export async function renewToken(
   return session ? { token, session } : null;
 }
 
-export async function endByToken(db: Queryable, token: string): Promise<void> {
-  await db.query('DELETE FROM account_sessions WHERE token = $1', [hashToken(token)]);
-}
+export const endByToken = (db: Queryable, token: string) =>
+  db.query('DELETE FROM account_sessions WHERE token = $1', [hashToken(token)]);
 
 /** Returns true if the account had this session. */
 export const endSession = (db: Queryable, account: number, id: string): Promise<boolean> =>
@@ -140,13 +139,3 @@ export const listSessions = (db: Queryable, clock: Clock, account: number): Prom
 /** dashboard#reauth: whether the sign-in is recent enough for operations that need a recent one. */
 export const isRecent = (session: { signedInAt: string }, clock: Clock): boolean =>
   clock.now() - Date.parse(session.signedInAt) < sessionTimes.recentMs;
-
-/** Deletes sessions that ended by themselves, at most 10,000 a call. */
-export async function removeEndedSessions(db: Queryable, clock: Clock): Promise<void> {
-  await db.query(
-    `DELETE FROM account_sessions WHERE id IN (
-       SELECT id FROM account_sessions WHERE used_at <= $1::timestamptz - interval '${sessionTimes.idleMs} milliseconds'
-       ORDER BY used_at LIMIT 10000)`,
-    [new Date(clock.now())],
-  );
-}

@@ -1,6 +1,7 @@
 import { ApiError } from '@parley/protocol';
 import type { RtpCapabilities } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { column, firstValue, oneValue } from '../../../platform/postgres/rows.ts';
 import type { CallRow } from '../sql.ts';
 
 /** Which media nodes exist (media_nodes), and which of them takes a call. */
@@ -43,11 +44,12 @@ const longestRetryMs = 600_000;
 
 /** The error says how long to wait: as long as a node that is being prepared still needs. */
 export async function callsUnavailable(db: Queryable): Promise<ApiError> {
-  const [row] = await db.query<{ ms: number | null }>(
+  const ms = await oneValue<number | null>(
+    db,
     `SELECT (extract(epoch FROM min(n.ready_at) - clock_timestamp()) * 1000)::int AS ms FROM media_nodes n
      WHERE ${alive} AND n.state = 'preparing'`,
   );
-  const retryAfterMs = Math.min(longestRetryMs, Math.max(1_000, row?.ms ?? defaultRetryMs));
+  const retryAfterMs = Math.min(longestRetryMs, Math.max(1_000, ms ?? defaultRetryMs));
   return new ApiError('calls_unavailable', { retryAfterMs });
 }
 
@@ -74,12 +76,13 @@ export async function markUnhosted(
   no: number,
   seconds: number,
 ): Promise<boolean> {
-  const [row] = await tx.query<{ over: boolean }>(
+  const over = await firstValue<boolean>(
+    tx,
     `UPDATE calls SET unhosted_since = coalesce(unhosted_since, clock_timestamp()) WHERE env = $1 AND no = $2
          RETURNING unhosted_since < clock_timestamp() - $3 * interval '1 second' AS over`,
     [env, no, seconds],
   );
-  return row?.over ?? false;
+  return over ?? false;
 }
 
 export async function place(tx: Queryable, call: CallRow, node: string): Promise<CallRow> {
@@ -100,8 +103,8 @@ export interface NodeReport {
 }
 
 /** Announces a node, and keeps it alive for the seconds of its lease. */
-export async function reportNode(db: Queryable, node: NodeReport, leaseSeconds: number): Promise<void> {
-  await db.query(
+export const reportNode = (db: Queryable, node: NodeReport, leaseSeconds: number) =>
+  db.query(
     `INSERT INTO media_nodes AS n (id, state, detail, load, ready_at, rtp_capabilities, lease_until)
        VALUES ($1, $2, $3, $4, clock_timestamp() + $5 * interval '1 millisecond', $6, clock_timestamp() + $7 * interval '1 second')
        ON CONFLICT (id) DO UPDATE SET state = excluded.state, detail = excluded.detail, load = excluded.load, ready_at = excluded.ready_at,
@@ -116,21 +119,15 @@ export async function reportNode(db: Queryable, node: NodeReport, leaseSeconds: 
       leaseSeconds,
     ],
   );
-}
 
-export async function removeNode(db: Queryable, id: string): Promise<void> {
-  await db.query('DELETE FROM media_nodes WHERE id = $1', [id]);
-}
+export const removeNode = (db: Queryable, id: string) =>
+  db.query('DELETE FROM media_nodes WHERE id = $1', [id]);
 
 /** Which of these calls the node still hosts. */
-export async function hostedCalls(
-  db: Queryable,
-  calls: readonly number[],
-  node: string,
-): Promise<Set<number>> {
-  const rows = await db.query<{ no: number }>(
-    `SELECT no FROM calls WHERE no = ANY($1) AND node = $2 AND status <> 'ended'`,
-    [calls, node],
+export const hostedCalls = async (db: Queryable, calls: readonly number[], node: string) =>
+  new Set(
+    await column<number>(db, `SELECT no FROM calls WHERE no = ANY($1) AND node = $2 AND status <> 'ended'`, [
+      calls,
+      node,
+    ]),
   );
-  return new Set(rows.map(({ no }) => no));
-}

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { anyRow } from '../../../platform/postgres/rows.ts';
+import { anyRow, arraysOf } from '../../../platform/postgres/rows.ts';
 import type { ClosedSession } from '../../context.ts';
 import type { MediaSeat } from '../../media-request.ts';
 
@@ -35,7 +35,7 @@ export const markDisconnected = (tx: Queryable, closed: readonly Gone[]): Promis
          WHERE p.env = s.env AND p.usr = s.usr AND p.state IN ('joining', 'joined')
            AND (p.session IS NULL OR (p.session = s.session AND p.gone_at IS NULL))
          RETURNING p.env, p.call, p.usr, p.session, p.gone_at AS at`,
-    [closed.map((c) => c.env), closed.map((c) => c.user), closed.map((c) => c.session)],
+    arraysOf(closed, 'env', 'user', 'session'),
   );
 
 const mostConnected = 1_000;

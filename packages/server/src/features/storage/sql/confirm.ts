@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { arraysOf } from '../../../platform/postgres/rows.ts';
 import type { Placed } from '../records.ts';
 import type { Copy } from '../sql.ts';
 import type { Refused } from '../write.ts';
@@ -84,11 +85,8 @@ async function confirmed(
     node,
     [...oldest.keys()],
     [...oldest.values()],
-    good.map((one) => one.conv),
-    good.map((one) => one.message),
-    [...bad.values()].map((one) => one.conv),
-    [...bad.values()].map((one) => one.message),
-    [...bad.values()].map((one) => one.error),
+    ...arraysOf(good, 'conv', 'message'),
+    ...arraysOf([...bad.values()], 'conv', 'message', 'error'),
     ...more,
   ]);
   return rows.length > 0;

@@ -73,18 +73,16 @@ export const lockCopy = (tx: Queryable, env: number, node: string, startedAt: st
   ]);
 
 /** Nothing is in the customer's database alone any more. */
-export async function setAllWarm(tx: Queryable, env: number): Promise<void> {
-  await tx.query('UPDATE storage SET has_cold = false WHERE env = $1', [env]);
-}
+export const setAllWarm = (tx: Queryable, env: number) =>
+  tx.query('UPDATE storage SET has_cold = false WHERE env = $1', [env]);
 
 /** Stores where the copy is, unless it was cancelled or started again. */
-export async function replaceCopy(db: Queryable, env: number, copy: Copy): Promise<void> {
-  await db.query(`UPDATE storage SET copy = $2 WHERE env = $1 AND copy ->> 'startedAt' = $3`, [
+export const replaceCopy = (db: Queryable, env: number, copy: Copy) =>
+  db.query(`UPDATE storage SET copy = $2 WHERE env = $1 AND copy ->> 'startedAt' = $3`, [
     env,
     JSON.stringify(copy),
     copy.startedAt,
   ]);
-}
 
 /** The oldest transaction that is still running, and the number that the next one gets. */
 export const runningTransactions = (db: Queryable): Promise<{ oldest: number; next: number }> =>

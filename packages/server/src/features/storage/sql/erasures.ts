@@ -32,50 +32,34 @@ export const dueErasures = (
   );
 
 /** The slot's database has erased the user, unless the slot was changed meanwhile. */
-export async function markErased(
-  db: Queryable,
-  env: number,
-  no: number,
-  slot: SlotName,
-  changedAt: string,
-): Promise<void> {
-  await db.query(
+export const markErased = (db: Queryable, env: number, no: number, slot: SlotName, changedAt: string) =>
+  db.query(
     `UPDATE sink_erasures SET slots = array_remove(slots, $3) WHERE env = $1 AND no = $2
              AND EXISTS (SELECT 1 FROM storage_slots x WHERE x.env = $1 AND x.slot = $3 AND x.changed_at = $4)`,
     [env, no, slot, changedAt],
   );
-}
 
-export async function clearFailures(db: Queryable, env: number, slot: SlotName): Promise<void> {
-  await db.query(
+export const clearFailures = (db: Queryable, env: number, slot: SlotName) =>
+  db.query(
     'UPDATE storage_slots SET erase_failures = 0, erase_error = NULL WHERE env = $1 AND slot = $2 AND erase_failures > 0',
     [env, slot],
   );
-}
 
 /** Puts the next try off, unless the slot was changed meanwhile. */
-export async function addFailure(
-  db: Queryable,
-  env: number,
-  slot: SlotName,
-  error: string,
-  changedAt: string,
-): Promise<void> {
-  await db.query(
+export const addFailure = (db: Queryable, env: number, slot: SlotName, error: string, changedAt: string) =>
+  db.query(
     `UPDATE storage_slots SET erase_failures = erase_failures + 1, erase_error = $3, erase_due_at = clock_timestamp() +
            least(${longestPauseMs}, ${firstPauseMs} * 2 ^ least(erase_failures, 20)) * interval '1 millisecond'
          WHERE env = $1 AND slot = $2 AND changed_at = $4`,
     [env, slot, error, changedAt],
   );
-}
 
 /** Removes erasures that have reached all slots. */
-export async function removeErased(db: Queryable, env: number): Promise<void> {
-  await db.query(
+export const removeErased = (db: Queryable, env: number) =>
+  db.query(
     'DELETE FROM sink_erasures WHERE env = $1 AND NOT slots && ARRAY(SELECT slot FROM storage_slots WHERE env = $1)',
     [env],
   );
-}
 
 /** Whether erasures wait for one of these slots. */
 export const owesErasures = async (
@@ -87,14 +71,13 @@ export const owesErasures = async (
     .length > 0;
 
 /** Adds an erasure for all slots, if there are any. */
-export async function insertErasure(
+export const insertErasure = (
   tx: Queryable,
   env: number,
   erasure: { subject: Buffer; replacement: string; messages: Erasure['messages'] },
-): Promise<void> {
-  await tx.query(
+) =>
+  tx.query(
     `INSERT INTO sink_erasures (env, subject, replacement, messages, created_at)
      SELECT $1, $2, $3, $4, now() WHERE EXISTS (SELECT 1 FROM storage_slots WHERE env = $1)`,
     [env, erasure.subject, erasure.replacement, erasure.messages],
   );
-}

@@ -2,7 +2,7 @@ import type { Output } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { oneValue } from '../../../platform/postgres/rows.ts';
 
-/** Faults of slots, and which slots are set aside (../aside.ts). */
+/** Faults of slots, and which slots are set aside (../connections.ts). */
 
 const hour = `interval '1 hour'`;
 

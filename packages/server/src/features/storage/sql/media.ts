@@ -14,17 +14,15 @@ export const mediaOf = (
     [env],
   );
 
-export async function setMedia(db: Queryable, env: number, media: number, test: MediaTest): Promise<void> {
-  await db.query('UPDATE storage SET media = $2, media_test = $3 WHERE env = $1', [
+export const setMedia = (db: Queryable, env: number, media: number, test: MediaTest) =>
+  db.query('UPDATE storage SET media = $2, media_test = $3 WHERE env = $1', [
     env,
     media,
     JSON.stringify(test),
   ]);
-}
 
-export async function setMediaTest(db: Queryable, env: number, test: MediaTest): Promise<void> {
-  await db.query('UPDATE storage SET media_test = $2 WHERE env = $1', [env, JSON.stringify(test)]);
-}
+export const setMediaTest = (db: Queryable, env: number, test: MediaTest) =>
+  db.query('UPDATE storage SET media_test = $2 WHERE env = $1', [env, JSON.stringify(test)]);
 
 /** Returns what the environment used; undefined if that was the storage of the service. */
 export const clearMedia = (db: Queryable, env: number): Promise<{ provider: string } | undefined> =>

@@ -1,6 +1,6 @@
 import type { HistoryError } from '../../../platform/history/port.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { anyRow, column, firstRow } from '../../../platform/postgres/rows.ts';
+import { anyRow, column, firstRow, valuesOf } from '../../../platform/postgres/rows.ts';
 import { storageColumns } from '../sql.ts';
 import type { SinkStatus, StorageRow } from '../sql.ts';
 import { mustErase } from './erasures.ts';
@@ -66,9 +66,8 @@ export const renewLease = (db: Queryable, env: number, node: string): Promise<bo
     [env, node],
   );
 
-export async function releaseLease(db: Queryable, env: number, node: string): Promise<void> {
-  await db.query(`UPDATE storage SET owned_until = '-infinity' WHERE env = $1 AND owner = $2`, [env, node]);
-}
+export const releaseLease = (db: Queryable, env: number, node: string) =>
+  db.query(`UPDATE storage SET owned_until = '-infinity' WHERE env = $1 AND owner = $2`, [env, node]);
 
 export interface OwnedStorage extends Pick<StorageRow, 'mode' | 'copy' | 'status'> {
   since: string | null;
@@ -84,7 +83,7 @@ export const lockOwned = (tx: Queryable, env: number, node: string): Promise<Own
     [env, node],
   );
 
-export async function setState(
+export const setState = (
   tx: Queryable,
   env: number,
   state: {
@@ -95,23 +94,19 @@ export async function setState(
     failure: HistoryError | null;
     now: string;
   },
-): Promise<void> {
-  await tx.query(
+) =>
+  tx.query(
     `UPDATE storage SET status = $2, since = $3, failures = $4, due_at = $5, error = $6, error_class = $7,
            last_success_at = CASE WHEN $8 THEN last_success_at ELSE $9::timestamptz END WHERE env = $1`,
     [
       env,
-      state.status,
-      state.since,
-      state.failures,
-      state.dueAt,
+      ...valuesOf(state, 'status', 'since', 'failures', 'dueAt'),
       state.failure?.message ?? null,
       state.failure?.errorClass ?? null,
       state.failure !== null,
       state.now,
     ],
   );
-}
 
 /** A change that the customer's database has not confirmed yet. */
 export interface LogRow {
@@ -158,12 +153,11 @@ export async function coolMessages(
   return row!.looked;
 }
 
-export async function markPruned(db: Queryable, env: number, more: boolean): Promise<void> {
-  await db.query(
+export const markPruned = (db: Queryable, env: number, more: boolean) =>
+  db.query(
     `UPDATE storage SET pruned_at = CASE WHEN $2 THEN '-infinity' ELSE clock_timestamp() END WHERE env = $1`,
     [env, more],
   );
-}
 
 /** All sinks in use; the backlog of one is counted up to `most`. */
 export const allSinks = (

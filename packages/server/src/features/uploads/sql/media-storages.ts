@@ -1,21 +1,15 @@
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { oneValue } from '../../../platform/postgres/rows.ts';
+import { firstValue, oneValue } from '../../../platform/postgres/rows.ts';
 
 /** Media storages that customers brought. A row never changes; its config is sealed. */
 
 /** The number of the environment's own media storage; null if it has none. */
 export async function mediaOf(db: Queryable, env: number): Promise<number | null> {
-  const [row] = await db.query<{ media: number | null }>('SELECT media FROM storage WHERE env = $1', [env]);
-  return row?.media ?? null;
+  return (await firstValue<number | null>(db, 'SELECT media FROM storage WHERE env = $1', [env])) ?? null;
 }
 
-export async function findMediaStorage(db: Queryable, env: number, no: number): Promise<Buffer | undefined> {
-  const [row] = await db.query<{ config: Buffer }>(
-    'SELECT config FROM media_storages WHERE no = $1 AND env = $2',
-    [no, env],
-  );
-  return row?.config;
-}
+export const findMediaStorage = (db: Queryable, env: number, no: number) =>
+  firstValue<Buffer>(db, 'SELECT config FROM media_storages WHERE no = $1 AND env = $2', [no, env]);
 
 /** Returns the number of the new storage. */
 export const insertMediaStorage = (

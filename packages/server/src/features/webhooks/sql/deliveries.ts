@@ -1,9 +1,10 @@
+import { limits } from '@parley/protocol';
 import type { WebhookAttempt } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { arraysOf } from '../../../platform/postgres/rows.ts';
+import { arraysOf, firstRow } from '../../../platform/postgres/rows.ts';
 import type { Renderable } from '../render.ts';
 
-/** Deliveries as they are made, attempted and ended. */
+/** Deliveries as they are made, attempted and ended, and which endpoints fail, and since when. */
 
 /** Creates a delivery of each of these rows of the outbox for every enabled endpoint that subscribed to it. */
 export const createDeliveries = (tx: Queryable, rows: readonly number[]) =>
@@ -40,7 +41,7 @@ export async function loadDue(db: Queryable, numbers: readonly number[]): Promis
   return new Map(rows.map((r) => [r.no, { ...r, users: r.users?.map(Number) ?? null }]));
 }
 
-export async function recordAttempts(
+export const recordAttempts = (
   tx: Queryable,
   tried: readonly {
     delivery: number;
@@ -48,8 +49,8 @@ export async function recordAttempts(
     runAt: Date | null;
     attempt: WebhookAttempt | null;
   }[],
-): Promise<void> {
-  await tx.query(
+) =>
+  tx.query(
     `UPDATE webhook_deliveries d SET status = u.status, next_at = u.next_at,
        attempts = CASE WHEN u.attempt IS NULL THEN d.attempts ELSE d.attempts || u.attempt END
      FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::jsonb[]) u(no, status, next_at, attempt) WHERE d.no = u.no`,
@@ -58,4 +59,31 @@ export async function recordAttempts(
       tried.map((o) => (o.attempt === null ? null : JSON.stringify(o.attempt))),
     ],
   );
-}
+
+export const markFailing = (tx: Queryable, endpoints: readonly number[]) =>
+  tx.query(
+    `UPDATE webhook_endpoints SET failing_since = now() WHERE no = ANY($1) AND failing_since IS NULL AND status = 'enabled'`,
+    [endpoints],
+  );
+
+export const markWell = (tx: Queryable, endpoints: readonly number[]) =>
+  tx.query(
+    'UPDATE webhook_endpoints SET failing_since = NULL WHERE no = ANY($1) AND failing_since IS NOT NULL',
+    [endpoints],
+  );
+
+/** Endpoints that have failed for so long that they are disabled. */
+export const failingEndpoints = (db: Queryable): Promise<{ no: number; env: number }[]> =>
+  db.query<{ no: number; env: number }>(
+    `SELECT no, env FROM webhook_endpoints
+     WHERE failing_since <= now() - interval '${limits.webhookDisableHours} hours' AND status = 'enabled' LIMIT 1000`,
+  );
+
+/** Returns undefined if the endpoint is not among these any more: it succeeded, or somebody enabled it anew, meanwhile. */
+export const markDisabled = (tx: Queryable, env: number, endpoint: number, reason: string) =>
+  firstRow<{ id: string; url: string }>(
+    tx,
+    `UPDATE webhook_endpoints SET status = 'disabled', disabled_at = now(), disabled_reason = $3
+     WHERE no = $1 AND env = $2 AND status = 'enabled' AND failing_since <= now() - $4 * interval '1 hour' RETURNING id, url`,
+    [endpoint, env, reason, limits.webhookDisableHours],
+  );

@@ -27,17 +27,11 @@ export async function keepMessageCreated(tx: Queryable, env: number, row: Messag
 }
 
 /** After a hard deletion, the events of these messages can no longer be delivered. Locked. */
-export async function forgetMessages(
-  tx: Queryable,
-  env: number,
-  conv: number,
-  seqs: number[],
-): Promise<void> {
-  await tx.query(
+export const forgetMessages = (tx: Queryable, env: number, conv: number, seqs: number[]) =>
+  tx.query(
     'UPDATE webhook_payloads SET data = NULL WHERE env = $1 AND conv = $2 AND message = ANY($3) AND data IS NOT NULL',
     [env, conv, seqs],
   );
-}
 
 /** After an erasure, removes data that names the user. A user id has no character that JSON would escape. */
 export async function forgetUser(tx: Queryable, env: number, convs: number[], userId: string): Promise<void> {
