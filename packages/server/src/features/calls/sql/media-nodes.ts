@@ -122,15 +122,20 @@ export async function removeNode(db: Queryable, id: string): Promise<void> {
   await db.query('DELETE FROM media_nodes WHERE id = $1', [id]);
 }
 
-/** Which of these calls the node still hosts. */
+/** The calls of these that the node still hosts, each with the users who are in it and their devices. */
 export async function hostedCalls(
   db: Queryable,
   calls: readonly number[],
   node: string,
-): Promise<Set<number>> {
-  const rows = await db.query<{ no: number }>(
-    `SELECT no FROM calls WHERE no = ANY($1) AND node = $2 AND status <> 'ended'`,
+): Promise<Map<number, Map<number, string | null>>> {
+  const rows = await db.query<{ no: number; users: number[]; devices: (string | null)[] }>(
+    `SELECT k.no, p.users, p.devices FROM calls k CROSS JOIN LATERAL (
+       SELECT coalesce(array_agg(usr), '{}') AS users, coalesce(array_agg(device), '{}') AS devices FROM call_participants
+       WHERE call = k.no AND env = k.env AND state IN ('joining', 'joined')
+     ) p WHERE k.no = ANY($1) AND k.node = $2 AND k.status <> 'ended'`,
     [calls, node],
   );
-  return new Set(rows.map(({ no }) => no));
+  return new Map(
+    rows.map(({ no, users, devices }) => [no, new Map(users.map((user, i) => [user, devices[i] ?? null]))]),
+  );
 }
