@@ -5,7 +5,7 @@ import { systemClock } from './clock.ts';
 import { Connection } from './connection/connection.ts';
 import type { ConnectionState } from './connection/connection.ts';
 import { TokenRefresh } from './connection/token-refresh.ts';
-import { Tokens, tokenUser } from './connection/tokens.ts';
+import { Tokens } from './connection/tokens.ts';
 import { browserWake } from './connection/wake.ts';
 import { Conversations } from './conversations.ts';
 import { Emitter } from './emitter.ts';
@@ -471,9 +471,8 @@ export function createClient(options: ClientOptions): Client {
         unwake ??= (options.wake ?? browserWake)(() => connection.wake());
         // Unsent messages are shown before the first hello if the token names the user.
         tokens.get().then(
-          (token) => {
-            const user = tokenUser(token);
-            if (user !== null && me === null) return openUser(user);
+          () => {
+            if (tokens.user && !me) return openUser(tokens.user);
           },
           () => {},
         );

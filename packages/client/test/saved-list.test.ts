@@ -85,6 +85,35 @@ test('another user of the same storage sees nothing of it, and without a storage
   none.disconnect();
 });
 
+test('sdk#one-user: a client whose tokens change to another user shows and sends nothing of the first one as the other', async () => {
+  const { clock, server, storage, ann } = stored();
+  server.create(['ann', 'bob']);
+  const theirs = server.create(['bob', 'cid']);
+  let user = 'ann';
+  const client = await connected(ann({ token: () => token(user) }), clock);
+  await clock.advance(3_000);
+  const [saved] = await storage.list('list/');
+  const shown = names(client);
+  const errors: string[] = [];
+  client.on('error', ({ code, message }) => errors.push(`${code}: ${message}`));
+  client.disconnect();
+  client.conversations.send(shown[0]!, 'of ann');
+  user = 'bob';
+  server.accept = (text) => (userOf(text) === user ? null : 4001);
+  void client.connect().catch(() => undefined);
+  await clock.advance(60_000);
+  assert.deepEqual([client.userId, names(client)], ['ann', shown]);
+  assert.ok(!shown.includes(theirs));
+  const sends = () => server.frames.filter((f) => f.t === 'message.send').length;
+  assert.equal(sends(), 0);
+  assert.deepEqual(await storage.list('list/'), [saved]);
+  assert.ok(errors.includes('token_provider: wrong user'), errors.join());
+  user = 'ann';
+  await clock.advance(60_000);
+  assert.deepEqual([client.state, sends()], ['connected', 1]);
+  client.disconnect();
+});
+
 test('details that were not loaded when the process ended are loaded by the next one', async () => {
   const { clock, server, ann } = stored();
   const cid = server.create(['ann', 'bob']);

@@ -104,7 +104,8 @@ export function createCalls(client: Client): Calls {
 
   /** Handles what rang or ended while there was no socket. */
   async function catchUp(): Promise<void> {
-    for (const call of [...known.values()]) void call.resumed();
+    const before = [...known];
+    for (const [, call] of before) void call.resumed();
     const since: Call[] = (told = []);
     const { data } = await wire
       .http<{ data: Call[] }>('GET', '/calls', { query: { live: 'true', limit: maxLive } })
@@ -113,13 +114,15 @@ export function createCalls(client: Client): Calls {
       });
     live.set(data);
     for (const call of since) heard(call);
-    const byId = new Map(data.map((call) => [call.id, call]));
-    for (const [id, handle] of [...known]) {
+    // What was heard meanwhile is newer than the list, and a call that began meanwhile is not in it.
+    const byId = new Map([...data, ...since].map((call) => [call.id, call]));
+    for (const [id, handle] of before) {
       const call = byId.get(id);
+      if (known.get(id) !== handle) continue;
       if (call) handle.update(call);
       else handle.endedBy({ ...handle.get().call, status: 'ended' }, undefined);
     }
-    for (const call of data) ring(call);
+    for (const call of byId.values()) ring(call);
   }
 
   const onError = (e: unknown): void => events.emit('error', asError(e));

@@ -60,8 +60,7 @@ export class Outbox {
 
   /** The user is known: loads what the user left unsent; from now on everything is stored. */
   async open(prefix: string): Promise<void> {
-    if (this.#prefix === prefix) return void (await this.#writes);
-    if (this.#prefix !== null) this.#queues.clear();
+    if (this.#prefix) return void (await this.#writes);
     this.#prefix = prefix;
     for (const entry of this.#all()) this.#store(entry);
     const ids = new Set<string>();
@@ -316,7 +315,7 @@ export class Outbox {
   #key = (entry: OutboxEntry): string => `${this.#prefix}${entry.conversationId}/${entry.clientMsgId}`;
 
   #store(entry: OutboxEntry): void {
-    if (this.#prefix === null) return;
+    if (!this.#prefix) return;
     const [key, value] = [this.#key(entry), structuredCopy(entry)];
     this.#write(() => this.#o.storage.set(key, value));
   }

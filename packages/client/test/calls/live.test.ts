@@ -61,6 +61,25 @@ test('what is heard while the list is on its way is newer than the list', async 
   assert.deepEqual(live(), ['call_3 active', 'call_2 active']);
 });
 
+test('calls#record: a call that rings while the list is on its way goes on ringing, and one that ended does not ring', async () => {
+  const { calls, hear, answer } = setting();
+  const rings = (id: string, status: 'ringing' | 'ended' = 'ringing'): Call => ({
+    ...call(id, `conv of ${id}`, status),
+    participants: [{ userId: 'ann', state: 'ringing', invitedAt: '', joinedAt: null, leftAt: null }],
+  });
+  const rang: string[] = [];
+  calls.on('incoming', (one) => rang.push(one.id));
+  hear('call.incoming', rings('call_new'));
+  hear('call.ended', rings('call_over', 'ended'));
+  await answer([rings('call_over'), rings('call_old')]);
+  assert.deepEqual(
+    calls.get().map((one) => `${one.id} ${one.state}`),
+    ['call_new incoming', 'call_old incoming'],
+  );
+  assert.deepEqual(rang, ['call_new', 'call_old']);
+  calls.close();
+});
+
 test('at most 100 live calls are kept', async () => {
   const { calls, hear, answer } = setting();
   await answer([]);

@@ -41,7 +41,7 @@ export function createFeatures(
   const accounts = createAccounts(platform);
   const { mailQueue } = accounts.services;
   const push = createPushService({ ...platform, presence: registry });
-  sockets.lost = (socket) => push.lost(socket);
+  sockets.onLost((socket) => push.lost(socket));
   const webhooks = createWebhookService({ ...platform, recorder, mailQueue });
   const hooks = createHookService({ ...platform, log, recorder });
   const storage = createStorageService({ ...platform, log, retentionMs, mailQueue });

@@ -13,13 +13,12 @@ type Registry = Pick<PresenceRegistry, 'onDeadNode' | 'connections'>;
 
 /** Lets features reach users' sockets, and learn that a session closed. */
 export class LiveSockets implements Sockets {
-  /** Called for each socket that was found dead, after the registry has forgotten it. It must not reject. */
-  lost: (lost: LostSocket) => Promise<void> = () => Promise.resolve();
   readonly #hub: Hub;
   readonly #registry: Registry;
   readonly #logger: Logger;
   readonly #listeners = new Set<(closed: ClosedSession) => void>();
   readonly #confirmed = new Set<(confirmed: Confirmation) => void>();
+  readonly #lost = new Set<(lost: LostSocket) => Promise<void>>();
 
   constructor(hub: Hub, registry: Registry, logger: Logger) {
     this.#hub = hub;
@@ -53,6 +52,18 @@ export class LiveSockets implements Sockets {
   onConfirmed(listener: (confirmed: Confirmation) => void): () => void {
     this.#confirmed.add(listener);
     return () => void this.#confirmed.delete(listener);
+  }
+
+  /**
+   * The listener is called for each socket that was found dead, after the registry has forgotten it. It must not
+   * reject.
+   */
+  onLost(listener: (lost: LostSocket) => Promise<void>): void {
+    this.#lost.add(listener);
+  }
+
+  async lost(lost: LostSocket): Promise<void> {
+    for (const listener of this.#lost) await listener(lost);
   }
 
   confirmed(confirmed: Confirmation): void {

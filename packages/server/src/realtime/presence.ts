@@ -97,9 +97,10 @@ export class Presence {
   /**
    * Announcements of other nodes may have been lost, and while Redis was away this node knew only its own sockets. Watchers are
    * told what they do not know: at once who is online, and of everybody when all nodes have had time to register their
-   * sockets. What comes later is announced, and heard here.
+   * sockets. What comes later is announced, and heard here. Whom they may no longer see they are told nothing of.
    */
   restored(): void {
+    void this.watching.lookAtAll();
     this.#tellAllAt = this.#clock.monotonic() + registeredMs;
     void this.#tellWatchers('online');
   }

@@ -200,17 +200,42 @@ export class Watching {
     for (const session of this.#watchers.get(leaver)?.sessions ?? []) this.#lookAgain(session, [leaver]);
   }
 
+  /** The bus may have lost the word of blocks and memberships. Sessions are checked one after the other: there may be thousands. */
+  async lookAtAll(): Promise<void> {
+    const begun = [...this.#watches.keys()].flatMap((session) => {
+      const recheck = session.watching?.size ? this.#begin(session, [session.user!.no]) : null;
+      return recheck ? [{ session, recheck }] : [];
+    });
+    for (const { session, recheck } of begun) await this.#recheck(session, recheck);
+  }
+
   #lookAgain(session: LiveSession, users: Iterable<number>): void {
+    const begun = this.#begin(session, users);
+    // Runs in a moment, because the end of a conversation ends many memberships at once.
+    if (begun) setImmediate(() => void this.#recheck(session, begun));
+  }
+
+  /** Returns null if a check that runs already takes these users, too. */
+  #begin(session: LiveSession, users: Iterable<number>): Recheck | null {
     const recheck = this.#rechecks.get(session);
     if (recheck) {
       for (const user of users) recheck.users.add(user);
-      return;
+      return null;
     }
-    if (session.state !== 'live') return;
+    if (session.state !== 'live') return null;
     const begun = { users: new Set(users), held: new Map<number, Buffer>() };
     this.#rechecks.set(session, begun);
-    // Runs in a moment, because the end of a conversation ends many memberships at once.
-    setImmediate(() => void this.#recheck(session, begun));
+    return begun;
+  }
+
+  /** Those of the users whom a user may watch. */
+  async #visible(env: number, user: number, users: readonly number[]): Promise<Set<number>> {
+    const { db, sharing } = this.#options;
+    const [shared, blockers] = await Promise.all([
+      sharing(env, user, users),
+      blockersOf(db, env, user, users),
+    ]);
+    return new Set([...shared].filter((other) => !blockers.has(other)));
   }
 
   async #recheck(session: LiveSession, recheck: Recheck): Promise<void> {
@@ -223,12 +248,12 @@ export class Watching {
       );
       recheck.users = new Set();
       const begun = this.#watches.get(session)?.begun;
-      const shared = await this.#options.sharing(env, no, users).catch(() => new Set<number>());
+      const visible = await this.#visible(env, no, users).catch(() => new Set<number>());
       // If another set was requested since then, it was looked up later than these.
       if (begun === this.#watches.get(session)?.begun)
         this.#forget(
           session,
-          users.filter((user) => !shared.has(user)),
+          users.filter((user) => !visible.has(user)),
         );
     }
     // Otherwise the socket closed meanwhile.

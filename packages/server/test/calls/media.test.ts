@@ -210,6 +210,22 @@ describe('calls#frames: media over the socket', () => {
     }
   });
 
+  it('calls#put-out: a media node that was not told who was put out finds out by itself', async () => {
+    const [callId, [a, b]] = (await call(3)) as [string, [Seat, Seat], Actor[]];
+    const { producerId } = await produce(b, callId, 'mic');
+    await a.socket.ephemeral('call.producer');
+    // As when the bus lost the word of it.
+    await db.query(
+      `UPDATE call_participants SET state = 'left', left_at = now(), device = NULL, session = NULL
+       WHERE call = (SELECT no FROM calls WHERE id = $1) AND usr = (SELECT no FROM users WHERE id = $2)`,
+      [callId, b.actor.id],
+    );
+    const gone = await a.socket.ephemeral('call.producer', (d) => d.closed);
+    assert.equal(gone.d.producer.id, producerId);
+    await b.socket.refused('call.stats', { callId }, 'not_found');
+    await a.socket.request('call.stats', { callId });
+  });
+
   it('a new socket resumes the media of the old one', async () => {
     const [callId, [a, b], [, second]] = (await call(2)) as [string, [Seat, Seat], Actor[]];
     const { producerId } = await produce(a, callId, 'mic');

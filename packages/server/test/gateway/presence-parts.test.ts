@@ -24,7 +24,7 @@ interface Asked {
 }
 
 /** `manual`: the test answers who shares a conversation with whom; otherwise all do. */
-function setup(options: { manual?: boolean; storing?: () => Promise<unknown> } = {}) {
+function setup(options: { manual?: boolean; storing?: () => Promise<unknown>; blockers?: number[] } = {}) {
   let at = 1_000_000;
   const clock = { now: () => at, monotonic: () => at, advance: (ms: number) => void (at += ms) };
   const asked: Asked[] = [];
@@ -35,8 +35,7 @@ function setup(options: { manual?: boolean; storing?: () => Promise<unknown> } =
       written.push(values[1].map((no: number, i: number) => ({ no, at: values[2][i] })));
       return values[1].map((no: number, i: number) => ({ no, userId: `u${no}`, lastSeenAt: values[2][i] }));
     }
-    // Nobody blocks anybody.
-    if (text.includes('FROM blocks')) return [];
+    if (text.includes('FROM blocks')) return (options.blockers ?? []).map((usr) => ({ usr }));
     // By id or by number.
     const ids = (values[1] as (string | number)[]).map((one) => (typeof one === 'number' ? `u${one}` : one));
     return ids.map((id) => ({ no: Number(id.slice(1)), userId: id, lastSeenAt: null }));
@@ -143,6 +142,26 @@ test('docs/cluster.md: when Redis is back, watchers are told what they do not kn
   await ticked();
   for (const all of [got.slice(2), other.got])
     assert.deepEqual(all, [{ userId: 'u2', online: true, lastSeenAt: null }], 'all are told again');
+});
+
+test('blocks#presence, docs/cluster.md: when Redis is back, nobody goes on watching who blocked them, or left them, meanwhile', async () => {
+  const blockers: number[] = [];
+  const { presence, watching, watcher, asked } = setup({ manual: true, blockers });
+  const { session, got } = watcher();
+  const watch = watching.watch(session, ['u2', 'u3', 'u4']);
+  await ticked();
+  asked.shift()!.answer([2, 3, 4]);
+  await watch;
+  // Nobody here heard of it.
+  blockers.push(2);
+  presence.restored();
+  for (const no of [2, 3, 4]) presence.cameOnline(no, { userId: `u${no}`, lastSeenAt: null });
+  await ticked();
+  assert.deepEqual(got, [], 'not before it is known');
+  asked.shift()!.answer([2, 4]);
+  await ticked();
+  assert.deepEqual(idsOf(got), ['u4']);
+  assert.deepEqual([...session.watching!], [4]);
 });
 
 test('presence#grace: users whose grace periods end together, and those left at shutdown, are few statements', async () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { parley } from '../support/cli.ts';
 import { environments } from '../support/service.ts';
 import { connect } from '../support/socket.ts';
-import { nowSeconds, signToken } from '../support/tokens.ts';
+import { devToken, nowSeconds, signToken } from '../support/tokens.ts';
 import { text } from './live-scene.ts';
 import { useService } from '../support/use.ts';
 import { createScene } from '../support/scene.ts';
@@ -74,6 +74,16 @@ test('identity#suspended: a suspended environment closes its sockets with 4003, 
   await assert.rejects(createScene(service.url, 'other').online(theirs.actor), /"code":4003/);
   await parley(service, 'env', 'set', environments.other.id, '--status', 'active');
   await createScene(service.url, 'other').online(theirs.actor);
+});
+
+test('identity#dev-tokens: where they are switched off, sockets that came with one close with 4003, and no others', async () => {
+  const { id, secretKey } = await parley(service, 'env', 'create', '--name', 'open', '--kind', 'development');
+  const unsigned = await connect(service, devToken({ sub: 'ann' }), { env: id });
+  const signed = await connect(service, signToken({ sub: 'ann' }, { secretKey }));
+  const elsewhere = await connect(service, devToken({ sub: 'ann' }), { env: environments.dev.id });
+  await parley(service, 'env', 'set', id, '--dev-tokens', 'false');
+  assert.equal((await unsigned.closed).code, 4003);
+  for (const socket of [signed, elsewhere]) await socket.barrier();
 });
 
 test('socket#token-expiring: token.refresh extends the session, for the same user and environment only', async () => {

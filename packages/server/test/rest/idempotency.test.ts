@@ -205,6 +205,32 @@ describe('api#idempotency', () => {
     assert.equal((await server('GET', `/v1/conversations/${id}`)).body.lastSeq, 2);
   });
 
+  it('api#idempotency: after 24 hours a key is a new one for sends, too: the next message is stored', async () => {
+    const a = await scene.actor();
+    const { id } = await scene.group(a, []);
+    const headers = keyed(randomUUID());
+    const send = (text: string) => server('POST', `/v1/conversations/${id}/messages`, { text }, headers);
+    const first = await send('of Monday');
+    const age = async (by: string): Promise<void> => {
+      await sql('UPDATE idempotency SET created_at = now() - $2::interval WHERE key = $1', [
+        headers['idempotency-key'],
+        by,
+      ]);
+      await sql(
+        `UPDATE sent_ids SET created_at = now() - $2::interval
+         WHERE conv = (SELECT no FROM conversations WHERE id = $1)`,
+        [id, by],
+      );
+    };
+    await age('23 hours 59 minutes');
+    assert.equal((await send('of Monday')).body.id, first.body.id);
+    await age('24 hours 1 minute');
+    const next = await send('of Tuesday');
+    assert.deepEqual([next.status, replayed(next), next.body.text], [201, null, 'of Tuesday']);
+    assert.equal(replayed(await send('of Tuesday')), 'true');
+    assert.equal((await server('GET', `/v1/conversations/${id}`)).body.lastSeq, 3);
+  });
+
   it('api#replay: stored bodies are encrypted', async () => {
     const a = await scene.actor();
     const { id } = await scene.group(a, []);

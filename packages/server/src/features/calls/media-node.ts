@@ -32,7 +32,7 @@ const leastMeasuredMs = 1_000;
 /** Milliseconds before the first retry after a failure; each further one waits twice as long. */
 const retryMs = 10_000;
 const longestRetryMs = 600_000;
-/** Milliseconds between searches for rooms of calls that ended without this node being told. */
+/** Milliseconds between searches for rooms of calls that ended, and seats of users who left, without this node being told. */
 const reviewMs = 10_000;
 /** Milliseconds that a test of a connection may take. */
 const testMs = 60_000;
@@ -98,8 +98,19 @@ export function createMediaNode(
     const now = clock.monotonic();
     for (const [no, { room, since }] of hosted) if (isTest(no) && now - since > testMs) forget(no, room);
     if (hosted.size === 0) return;
-    const live = await hostedCalls(db, [...hosted.keys()], node);
-    for (const [no, { room }] of hosted) if (!live.has(no) && !isTest(no)) forget(no, room);
+    const looked = [...hosted]
+      .filter(([no]) => !isTest(no))
+      .map(([no, { room }]) => ({ no, room, seats: room.seats }));
+    const live = await hostedCalls(
+      db,
+      looked.map(({ no }) => no),
+      node,
+    );
+    for (const { no, room, seats } of looked) {
+      const devices = live.get(no);
+      if (!devices) forget(no, room);
+      else for (const seat of seats) if (devices.get(seat.user) !== seat.device) room.vacate(seat);
+    }
   });
 
   function forget(no: number, room: Room): void {

@@ -1,3 +1,4 @@
+import { defaultSettings } from '@parley/protocol';
 import type { FeatureName, PlanName } from '@parley/protocol';
 import { guards, typingLimits } from '../../log/sql/guards.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
@@ -85,20 +86,25 @@ export async function termsOf(db: Queryable, envs: readonly number[]): Promise<M
 export interface RevokedSession {
   /** Its place in the question, from 1. */
   ord: number;
-  suspended: boolean;
+  /** The environment takes nobody, or no unsigned tokens any more. */
+  closed: boolean;
   deactivated: boolean;
 }
+
+/** Sessions without a key are those of unsigned tokens. */
+const isClosed = `(e.status = 'suspended' OR w.key IS NULL AND (e.kind = 'production'
+  OR NOT coalesce((e.settings ->> 'devTokens')::boolean, ${defaultSettings.devTokens})))`;
 
 export const revokedSessions = (
   db: Queryable,
   sessions: { env: number; user: number | null; keyId: string | null; issuedAt: number }[],
 ): Promise<RevokedSession[]> =>
   db.query<RevokedSession>(
-    `SELECT w.ord, e.status = 'suspended' AS suspended, ${deactivatedAt('u')} IS NOT NULL AS deactivated
+    `SELECT w.ord, ${isClosed} AS closed, ${deactivatedAt('u')} IS NOT NULL AS deactivated
      FROM unnest($1::int[], $2::bigint[], $3::text[], $4::float8[]) WITH ORDINALITY AS w(env, usr, key, iat, ord)
      JOIN environments e ON e.no = w.env LEFT JOIN secret_keys k ON k.id = w.key
      LEFT JOIN ${userOf('w.env', 'w.usr')} u ON true
-     WHERE e.status = 'suspended' OR k.revoked_at IS NOT NULL OR ${deactivatedAt('u')} IS NOT NULL
+     WHERE ${isClosed} OR k.revoked_at IS NOT NULL OR ${deactivatedAt('u')} IS NOT NULL
        OR u.tokens_from > to_timestamp(w.iat)`,
     arraysOf(sessions, 'env', 'user', 'keyId', 'issuedAt'),
   );

@@ -1,3 +1,4 @@
+import { limits } from '@parley/protocol';
 import { guards } from './guards.ts';
 
 export const sql = `
@@ -5,14 +6,15 @@ export const sql = `
 -- statement, so that the planner inlines them into the calling statement; their LIMIT keeps it from turning them into a join
 -- over the whole table. Each is one index look-up.
 
--- messages#dedup: the message that this sender has sent to the conversation under the same clientMsgId in the last 48 hours.
+-- messages#dedup: the message that this sender has sent to the conversation under the same clientMsgId in the last 48 hours. What is
+-- longer than a clientMsgId stands for a server's Idempotency-Key (features/messages/draft.ts), which is kept for 24 (api#idempotency).
 CREATE OR REPLACE FUNCTION sent_before(p_env int, p_conv bigint, p_sender bigint, p_cmid text, p_at timestamptz)
 RETURNS TABLE (seq bigint) LANGUAGE sql STABLE AS $$
   SELECT s.seq FROM sent_ids s WHERE s.conv = p_conv AND s.sender = coalesce(p_sender, 0) AND s.client_msg_id = p_cmid AND s.env = p_env
-    AND s.created_at > p_at - interval '48 hours'
+    AND s.created_at > p_at - CASE WHEN length(p_cmid) > ${limits.clientMsgIdCharacters} THEN interval '24 hours' ELSE interval '48 hours' END
   UNION ALL
   SELECT d.seq FROM dedup d WHERE d.conv = p_conv AND d.sender = coalesce(p_sender, 0) AND d.client_msg_id = p_cmid AND d.env = p_env
-    AND d.created_at > p_at - interval '48 hours'
+    AND d.created_at > p_at - CASE WHEN length(p_cmid) > ${limits.clientMsgIdCharacters} THEN interval '24 hours' ELSE interval '48 hours' END
   LIMIT 1
 $$;
 

@@ -204,6 +204,11 @@ export class Seats {
     if (seat) this.#vacate(seat);
   }
 
+  /** Ends the media of this seat, unless the user has another by now. */
+  vacate(seat: Seat): void {
+    if (this.#seats.get(seat.user) === seat) this.#vacate(seat);
+  }
+
   #vacate(seat: Seat): void {
     this.#seats.delete(seat.user);
     seat.hall.seats--;

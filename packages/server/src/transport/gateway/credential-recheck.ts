@@ -5,8 +5,7 @@ import type { Db } from '../../platform/postgres/db.ts';
 import type { Session } from './session.ts';
 
 /**
- * Looks every second for keys that were revoked and environments that were suspended by other means (the command
- * line), with one row per key in use. After the bus was unreachable, every user is checked once.
+ * Looks every second for keys that were revoked, and for environments that were suspended or take no unsigned tokens any more, with one row per key in use. After the bus was unreachable, every user is checked once.
  */
 export class CredentialRecheck {
   readonly #db: Db;
@@ -47,8 +46,7 @@ export class CredentialRecheck {
       );
       await this.#renewTerms();
       for (const row of rows)
-        for (const session of all[row.ord - 1]!)
-          session.close(row.suspended || row.deactivated ? 4003 : 4001);
+        for (const session of all[row.ord - 1]!) session.close(row.closed || row.deactivated ? 4003 : 4001);
     } catch {
       // The store is unreachable; the next look is in a second.
       this.#everyUser ||= everyUser;

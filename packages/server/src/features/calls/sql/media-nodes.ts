@@ -1,7 +1,7 @@
 import { ApiError } from '@parley/protocol';
 import type { RtpCapabilities } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { column, firstValue, oneValue } from '../../../platform/postgres/rows.ts';
+import { firstValue, oneValue } from '../../../platform/postgres/rows.ts';
 import type { CallRow } from '../sql.ts';
 
 /** Which media nodes exist (media_nodes), and which of them takes a call. */
@@ -123,11 +123,20 @@ export const reportNode = (db: Queryable, node: NodeReport, leaseSeconds: number
 export const removeNode = (db: Queryable, id: string) =>
   db.query('DELETE FROM media_nodes WHERE id = $1', [id]);
 
-/** Which of these calls the node still hosts. */
-export const hostedCalls = async (db: Queryable, calls: readonly number[], node: string) =>
-  new Set(
-    await column<number>(db, `SELECT no FROM calls WHERE no = ANY($1) AND node = $2 AND status <> 'ended'`, [
-      calls,
-      node,
-    ]),
+/** The calls of these that the node still hosts, each with the users who are in it and their devices. */
+export async function hostedCalls(
+  db: Queryable,
+  calls: readonly number[],
+  node: string,
+): Promise<Map<number, Map<number, string | null>>> {
+  const rows = await db.query<{ no: number; users: number[]; devices: (string | null)[] }>(
+    `SELECT k.no, p.users, p.devices FROM calls k CROSS JOIN LATERAL (
+       SELECT coalesce(array_agg(usr), '{}') AS users, coalesce(array_agg(device), '{}') AS devices FROM call_participants
+       WHERE call = k.no AND env = k.env AND state IN ('joining', 'joined')
+     ) p WHERE k.no = ANY($1) AND k.node = $2 AND k.status <> 'ended'`,
+    [calls, node],
   );
+  return new Map(
+    rows.map(({ no, users, devices }) => [no, new Map(users.map((user, i) => [user, devices[i] ?? null]))]),
+  );
+}
