@@ -13,10 +13,10 @@ test('docs/push.md: sockets of a node that died count as found dead, silent for 
   };
   const sockets = new LiveSockets({} as Hub, registry, createLogger('silent'));
   const lost: LostSocket[] = [];
-  sockets.lost = ({ env, user, silentMs }) => {
+  sockets.onLost(({ env, user, silentMs }) => {
     lost.push({ env, user, silentMs });
     return Promise.resolve();
-  };
+  });
   die({ sessions: [{ env: 1, user: 2, session: 'ses_1' }], offline: [] });
   assert.deepEqual(lost, [{ env: 1, user: 2, silentMs: 90_000 }]);
 });

@@ -19,7 +19,8 @@ export const mailQueue = { name: 'account_mail', width: 2 };
 const sealContext = 'account mail';
 const leaseMs = 60_000;
 const slots = 4;
-const mostTries = 8;
+/** The last one follows after almost three hours: a mail server may be away for some time. */
+const mostTries = 11;
 
 export interface MailQueue {
   /** False if no mail server is configured. */
