@@ -155,9 +155,9 @@ describe('changes', () => {
     await secret.getByText('Have you saved it?').waitFor();
     await secret.getByRole('button', { name: 'Done' }).click();
     await secret.waitFor({ state: 'detached' });
-    await button(page, 'Replay what failed').click();
+    await button(page, 'Replay failures').click();
     await dialog(page).getByLabel('Since').selectOption('a day ago');
-    await dialog(page).getByRole('button', { name: 'Replay what failed' }).click();
+    await dialog(page).getByRole('button', { name: 'Replay failures' }).click();
     await page.getByText('on their way again').waitFor();
     await button(page, 'Edit').click();
     await dialog(page).getByLabel('URL').fill('http://127.0.0.1:9/other');
