@@ -17,7 +17,7 @@ export interface ErrorRow {
   type: ErrorType;
   /** The HTTP status; null if it is never sent over REST. */
   http: number | null;
-  /** How it appears on the socket: an error frame (the connection is kept), a close code, a frame of its own, or never. */
+  /** How it appears on the socket: an error frame (the connection is kept), a close code, a separate frame, or never. */
   socket: 'error' | 'resync_required' | { close: number } | null;
   retryable: 'no' | 'yes' | 'after refresh' | 'after sign-in' | 'after re-read' | 'after retryAfterMs';
   /** The default of `retryAfterMs` in milliseconds, if the error was raised without one; null if it has none. */
