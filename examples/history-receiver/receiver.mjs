@@ -1,6 +1,6 @@
-// A history endpoint for Parley in about a hundred lines: what your own server must do when you choose the database type "http".
+// A history endpoint for Parley in about a hundred lines: the server that you need for the database type "http".
 // It keeps everything in memory; put your own storage behind the five functions of `ops`. The contract: docs/storage.md.
-//   SECRET=whsec_… PORT=8080 node receiver.mjs
+//   SECRET=whsec_… PORT=3003 node receiver.mjs
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
 import { pathToFileURL } from 'node:url';
@@ -109,6 +109,6 @@ export function createReceiver(secret, store = createStore()) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const port = Number(process.env.PORT ?? 8080);
+  const port = Number(process.env.PORT ?? 3003);
   createReceiver(process.env.SECRET ?? '').listen(port, () => console.log(`listening on ${port}`));
 }

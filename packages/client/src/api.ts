@@ -36,7 +36,7 @@ export interface ConversationChange {
 export interface Edit {
   text?: string;
   metadata?: Record<string, unknown>;
-  /** Replaces the list. Where the text changes without it, who is mentioned stays, and where goes. */
+  /** Replaces the list. If the text changes without it, the mentioned users stay and their ranges are removed. */
   mentions?: Mention[];
   expectedVersion: number;
 }

@@ -56,7 +56,7 @@ export interface ClientOptions {
   newId?: () => string;
 }
 
-/** `type` tells which `data` the event has. */
+/** `type` determines the form of `data`. */
 export type ConversationEvent = {
   [Type in keyof SocketEvents]: { conversationId: string; seq: number; type: Type; data: SocketEvents[Type] };
 }[keyof SocketEvents];
@@ -107,9 +107,9 @@ export interface Client {
   readonly conversations: Conversations;
   /** The messages that name this user, of all conversations. */
   readonly mentions: Mentions;
-  /** The ids of those whom the user blocks. Their messages have `blocked` in groups. */
+  /** The ids of the users whom this user blocks. Their messages in groups have `blocked`. */
   readonly blocks: BlocksApi;
-  /** Reports what the user sees to those who run the application. Resolves with the same report as long as it is open. */
+  /** Reports a message, user or conversation to the application's team. Resolves with the same report as long as it is open. */
   report(target: ReportTarget, reason: ReportReason, note?: string): Promise<Report>;
   /** Joins the group that a link leads to, and opens it. */
   acceptInvite(token: string): Promise<ConversationHandle>;

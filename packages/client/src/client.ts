@@ -52,7 +52,7 @@ export function createClient(options: ClientOptions): Client {
   if (!Socket)
     throw new ParleyError(
       'no_websocket',
-      'There is no WebSocket here: pass one as `WebSocket` (Node has one from 22 on).',
+      'There is no WebSocket here: pass one as `WebSocket` (Node has one from version 22 on).',
     );
   for (const at of [url, realtimeUrl])
     if (!/^https?:\/\/[^/]/.test(at)) throw new ParleyError('invalid_url', `Not an http or https URL: ${at}`);
@@ -267,7 +267,7 @@ export function createClient(options: ClientOptions): Client {
     session = hello.sessionId;
     features = hello.features ?? [];
     list.defaultLevel = (hello.defaultLevel ?? 'all') as NotificationLevel;
-    // Who never changed anything of its own has nobody blocked.
+    // A user without personal changes blocks nobody.
     if (hello.personalRev) extend((e) => e.hello(hello.personalRev!));
     clockOffset = Date.parse(hello.serverTime) - clock.now();
     maxFrameBytes = hello.limits.maxFrameBytes;

@@ -13,7 +13,7 @@ export interface ConversationsOptions {
   open(cid: string): ConversationHandle;
   markRead(cid: string, seq?: number): void;
   send(cid: string, draft: string | Draft): MessageItem;
-  /** After a failure, which is told, it is asked later. */
+  /** After a failure, which emits an error, the request is repeated later. */
   soon(failure?: unknown): void;
 }
 

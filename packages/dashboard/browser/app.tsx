@@ -14,7 +14,7 @@ const NewEnvironment = lazy(() => import('./pages/new-environment.tsx'));
 const SignIn = lazy(() => import('./pages/sign-in.tsx'));
 const Linked = lazy(() => import('./pages/links.tsx'));
 
-/** Which screen an address shows. Whoever is not signed in sees the sign-in page at that same address. */
+/** Chooses the screen of an address. Users who are not signed in see the sign-in page at the same address. */
 export const App = (): ReactNode => (
   <Suspense fallback={<Loading what="the page" />}>
     <Switch>
@@ -36,7 +36,7 @@ function SignedIn(): ReactNode {
   if (session.data === undefined)
     return (
       <Card title={session.error?.message ?? 'No session'}>
-        <Text c="dimmed">This page looks again by itself. Nothing that was sent is lost.</Text>
+        <Text c="dimmed">This page tries again by itself. No sent message is lost.</Text>
         <Button onClick={() => void session.refetch()}>Try again</Button>
       </Card>
     );

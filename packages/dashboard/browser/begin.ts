@@ -4,12 +4,12 @@ import { callQuery, pagesQuery } from './api/hooks.ts';
 import { sessionQuery } from './api/session.ts';
 import { first } from './first.ts';
 
-/** Milliseconds after which the frame is shown with what there is. */
+/** Milliseconds after which the frame is shown with the data that has arrived. */
 const slowMs = 300;
 
 /**
- * Asks for all that the first screen needs, at once and before anything is drawn: the session, the page's script, and what the page
- * asks for. Drawing once with all of it takes half the time of drawing what waits first.
+ * Requests everything that the first screen needs, at once and before anything is drawn: the session, the page's script, and the
+ * page's data. Drawing once with all of it takes half the time of drawing an empty page first.
  */
 export async function begin(client: QueryClient, base: string): Promise<void> {
   const at = location.pathname.slice(base.length).replace(/\/$/, '');

@@ -24,7 +24,7 @@ const Palette = lazy(() => import('./ui/palette.tsx'));
 /** Where the menu leads on pages that concern no environment. */
 let visited: string | null = null;
 
-/** The frame of every screen: which environment, which area, who. */
+/** The frame of every screen: the menus of environments, areas and the account. */
 export function Shell(props: { session: Session; env: string | null; children: ReactNode }): ReactNode {
   const [opened, menu] = useDisclosure(false);
   const [finding, find] = useDisclosure(false);
@@ -80,7 +80,8 @@ export function Shell(props: { session: Session; env: string | null; children: R
           <div>
             {here && isOpen(here) ? (
               <Alert color="red" variant="light" mb="lg" py="xs">
-                Anybody who reaches this service can be anybody in this environment: it takes unsigned tokens.
+                Anybody who can reach this service can act as any user of this environment: it accepts
+                unsigned tokens.
               </Alert>
             ) : null}
             <Boundary key={location}>
@@ -150,7 +151,9 @@ function Away(): ReactNode {
       {away ? (
         <div className="away">
           <Icon of={AlertIcon} />
-          <span>The service does not answer. What you see is from before; this page goes on by itself.</span>
+          <span>
+            The service does not answer. This page shows older data and refreshes as soon as it can.
+          </span>
         </div>
       ) : null}
     </div>

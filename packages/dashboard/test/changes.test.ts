@@ -127,9 +127,9 @@ describe('changes', () => {
     await page.getByText('The test failed').waitFor();
     await button(page, 'Edit the hook').click();
     assert.equal(await dialog(page).getByLabel('URL').inputValue(), 'http://127.0.0.1:9/hook');
-    await dialog(page).getByLabel('Ask about edits too').uncheck();
+    await dialog(page).getByLabel('Also call the hook for edits').uncheck();
     await button(page, 'Save the hook').click();
-    await page.getByText('Asked about messages, for 1000 ms').waitFor();
+    await page.getByText('Called for messages, with 1000 ms to answer').waitFor();
     await button(page, 'Remove').click();
     await dialog(page).getByRole('button', { name: 'Remove' }).click();
     await button(page, 'Set up the hook').waitFor();
@@ -153,12 +153,12 @@ describe('changes', () => {
     // What is shown once stays until it is kept.
     await secret.waitFor();
     await page.keyboard.press('Escape');
-    await secret.getByText('Have you kept it?').waitFor();
+    await secret.getByText('Have you saved it?').waitFor();
     await secret.getByRole('button', { name: 'Done' }).click();
     await secret.waitFor({ state: 'detached' });
-    await button(page, 'Replay what failed').click();
+    await button(page, 'Replay failures').click();
     await dialog(page).getByLabel('Since').selectOption('a day ago');
-    await dialog(page).getByRole('button', { name: 'Replay what failed' }).click();
+    await dialog(page).getByRole('button', { name: 'Replay failures' }).click();
     await page.getByText('on their way again').waitFor();
     await button(page, 'Edit').click();
     await dialog(page).getByLabel('URL').fill('http://127.0.0.1:9/other');
@@ -173,14 +173,14 @@ describe('changes', () => {
 
   it('somebody is invited by link; an environment is made, renamed and suspended', async () => {
     const page = await go('/env_dev/team');
-    await button(page, 'Invite somebody').click();
+    await button(page, 'Invite a person').click();
     await dialog(page).getByLabel('E-mail').fill('new@example.com');
     await dialog(page).getByRole('button', { name: 'Invite', exact: true }).click();
     assert.match(await dialog(page).getByLabel('Shown once').innerText(), /\/dashboard\/invitation#/);
     await button(page, 'Done').click();
     await page.getByText('new@example.com as developer').waitFor();
     await button(page, 'Withdraw').click();
-    await page.getByText('Nobody is invited right now').waitFor();
+    await page.getByText('No open invitations').waitFor();
     await page.getByLabel('Name of the organization').fill('Four & Sons');
     await button(page, 'Rename').click();
     await page.getByRole('heading', { name: 'Team of Four & Sons' }).waitFor();
@@ -188,10 +188,10 @@ describe('changes', () => {
     await go('/new-environment');
     await page.getByRole('textbox', { name: 'Name' }).fill('Staging');
     await button(page, 'Create').click();
-    await button(page, 'I have kept it. Go on').click();
+    await button(page, 'I have saved it. Continue').click();
     await page.getByRole('button', { name: 'Environment: Staging' }).waitFor();
     // Whoever has just seen a key is not told to make one.
-    await page.getByText('The key that you have just seen is filled in below.').waitFor();
+    await page.getByText('The code below contains the key that you have just seen.').waitFor();
     await page.getByRole('link', { name: 'Settings' }).click();
     await page.getByRole('textbox', { name: 'Name' }).fill('Stage');
     await button(page, 'Save').click();
@@ -202,7 +202,7 @@ describe('changes', () => {
   });
 
   it('dashboard#dev-warning: every page of an environment with unsigned tokens says that anybody can be anybody there', async () => {
-    const note = (page: Page) => page.getByText('Anybody who reaches this service can be anybody');
+    const note = (page: Page) => page.getByText('Anybody who can reach this service can act as any user');
     await db.query(`UPDATE environments SET local = true WHERE id = 'env_other'`);
     for (const path of ['/env_dev', '/env_dev/settings']) await note(await go(path)).waitFor();
     for (const path of ['/env_prod/settings', '/env_other/settings']) {

@@ -41,7 +41,7 @@ describe('diagnosis', () => {
     await page.getByRole('main').getByRole('link', { name: 'Did it arrive?' }).click();
     await page.getByRole('textbox', { name: 'User' }).fill(ben.id);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'What happened' }).waitFor();
+    await page.getByRole('heading', { name: 'Timeline' }).waitFor();
     await page.getByText('committed').first().waitFor();
     assert.equal(await page.getByText('Are you there?').count(), 0, 'never what it says');
   });

@@ -47,13 +47,13 @@ describe('the explorer', () => {
       .waitFor();
 
     await page.getByRole('tab', { name: 'Rules' }).click();
-    await page.getByLabel('Who writes').selectOption('Owners and moderators');
-    await page.getByLabel('Who joins').selectOption('Everybody, and everybody finds it');
+    await page.getByLabel('May write').selectOption('Owners and moderators');
+    await page.getByLabel('May join').selectOption('Everybody, and the group is listed');
     await page.getByRole('button', { name: 'Save the rules' }).click();
     await page.getByText('Saved.').waitFor();
     await page.reload();
-    assert.equal(await page.getByLabel('Who writes').inputValue(), 'moderators');
-    assert.equal(await page.getByLabel('Who joins').inputValue(), 'open listed');
+    assert.equal(await page.getByLabel('May write').inputValue(), 'moderators');
+    assert.equal(await page.getByLabel('May join').inputValue(), 'open listed');
 
     for (let i = 0; i < 3; i++) await page.goBack();
     await page.getByRole('heading', { name: 'Conversations', level: 1 }).waitFor();
@@ -124,12 +124,12 @@ describe('the explorer', () => {
   it('while the service is away the page stays with a banner, which goes by itself', async () => {
     const { page, context } = watched;
     await page.goto(`${service.url}/dashboard/env_dev`);
-    await page.getByText('Said and heard').waitFor();
+    await page.getByText('Messages and requests').waitFor();
     const banner = page.getByText('The service does not answer.');
     await context.route(/\/(v1\/|healthz)/, (route) => route.abort());
     await banner.waitFor();
     assert.ok(await page.getByRole('navigation', { name: 'Areas' }).isVisible());
-    assert.ok(await page.getByText('Said and heard').isVisible(), 'what was there is still there');
+    assert.ok(await page.getByText('Messages and requests').isVisible(), 'what was there is still there');
     await context.unroute(/\/(v1\/|healthz)/);
     await context.unrouteAll();
     await banner.waitFor({ state: 'detached' });

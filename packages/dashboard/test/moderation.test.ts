@@ -32,7 +32,7 @@ describe('moderation', () => {
     await page.goto(`${service.url}/dashboard/env_dev`);
     await page.getByRole('link', { name: 'Moderation', exact: true }).click();
     const article = page.getByRole('article');
-    const shown = article.getByRole('region', { name: 'What was reported' });
+    const shown = article.getByRole('region', { name: 'The report' });
     await shown.getByText('Buy my gold.').waitFor();
     await article.getByText('Again and again.').waitFor();
     // In its surroundings, as it is now.
@@ -77,7 +77,7 @@ describe('moderation', () => {
     await article.getByRole('heading', { name: 'The user' }).waitFor();
     await article.getByText('A fair question.').waitFor();
     await page.keyboard.press('x');
-    await page.getByText('Nothing waits for a decision').waitFor();
+    await page.getByText('No open reports').waitFor();
     const closed = (await server('GET', `/v1/reports?targetUserId=${eve.id}&status=dismissed`)).body.data;
     assert.deepEqual(
       closed.map((item: { id: string }) => item.id),
@@ -91,7 +91,7 @@ describe('moderation', () => {
     await page.getByRole('button', { name: 'New word list' }).first().click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('offers');
-    await dialog.getByLabel('What happens').selectOption('send it, and report it');
+    await dialog.getByLabel('Action').selectOption('send the message and report it');
     await dialog.getByLabel('Entries').fill('gold*\n\nsecret offer');
     await dialog.getByRole('button', { name: 'Save the list' }).click();
     await page.getByRole('cell', { name: 'offers' }).waitFor();

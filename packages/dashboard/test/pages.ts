@@ -2,7 +2,7 @@ import type { Shop } from './scene.ts';
 
 /** Every page: its name, its address after the environment, and a text that stands there once it is loaded. */
 export const pages: [name: string, path: (shop: Shop) => string, shows: (shop: Shop) => string][] = [
-  ['overview', () => '', () => 'Said and heard'],
+  ['overview', () => '', () => 'Messages and requests'],
   ['users', () => '/users', () => 'Alice Adler'],
   ['user', () => '/users/alice', () => 'Support: order 4711'],
   ['conversations', () => '/conversations', () => 'Alice Adler and Bob Brandt'],
@@ -16,7 +16,7 @@ export const pages: [name: string, path: (shop: Shop) => string, shows: (shop: S
   ['live', () => '/live', () => 'Open since'],
   ['users by name', () => '/users?namePrefix=car', () => 'Carla Costa'],
   ['trace', () => '/trace?userId=alice', () => 'Follow alice'],
-  ['delivery, not asked yet', () => '/delivery', () => 'Which message, and for whom?'],
+  ['delivery, not asked yet', () => '/delivery', () => 'Choose a message and a user'],
   [
     'delivery',
     (shop) => `/delivery?messageId=${shop.message}&userId=alice`,
@@ -28,17 +28,17 @@ export const pages: [name: string, path: (shop: Shop) => string, shows: (shop: S
   ['call', (shop) => `/calls/${shop.call}`, () => 'Started by'],
   ['moderation', () => '/moderation', () => 'The third time today.'],
   ['moderation rules', () => '/moderation?view=rules', () => 'Owners of groups set roles'],
-  ['analytics', () => '/analytics', () => 'Who writes most'],
+  ['analytics', () => '/analytics', () => 'Most active users'],
   ['analytics by hour', () => '/analytics?range=1d&chart=requests', () => 'failed (5xx)'],
   ['usage', () => '/usage', () => 'Active users this month'],
   ['webhooks', () => '/webhooks', () => 'enabled'],
   ['webhook', (shop) => `/webhooks/${shop.webhook}`, () => 'webhook.test'],
   ['push', () => '/push', () => 'No provider is set up'],
-  ['storage', () => '/storage', () => 'Where history is kept'],
+  ['storage', () => '/storage', () => 'Storage of history'],
   ['keys', () => '/keys', () => 'Revoke'],
   ['audit', () => '/audit', () => 'environments.create'],
   ['team', () => '/team', () => 'owner@example.com'],
   ['settings', () => '/settings', () => 'Name and rules'],
-  ['account', () => '/../account', () => 'Where you are signed in'],
+  ['account', () => '/../account', () => 'Your sessions'],
   ['new environment', () => '/../new-environment', () => 'Only signed tokens'],
 ];

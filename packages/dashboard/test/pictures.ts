@@ -134,8 +134,8 @@ async function forDocs(browser: Browser): Promise<void> {
         await page.screenshot({ path: join(folder, `dashboard-${name}-${scheme}.png`) });
       }
     };
-    await picture('overview', '', 'Said and heard');
-    await picture('delivery', `/delivery?messageId=${story.message}&userId=jonas`, 'What happened');
+    await picture('overview', '', 'Messages and requests');
+    await picture('delivery', `/delivery?messageId=${story.message}&userId=jonas`, 'Timeline');
     await picture('live', '/live', 'Open since');
     await picture('phone', '/conversations', 'Packing table', 390, 740);
 

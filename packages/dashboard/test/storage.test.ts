@@ -78,7 +78,7 @@ describe('the storage page', () => {
     await slot(page, 'a').getByRole('button', { name: 'Test' }).click();
     await page.getByText('It works: postgres').waitFor();
 
-    await page.getByLabel('in a database of your own').check();
+    await page.getByLabel('in your own database').check();
     await button(page, 'Apply').click();
     await confirmed(page, 'Apply');
     await slot(page, 'a').getByText('in use', { exact: true }).waitFor();
@@ -109,9 +109,9 @@ describe('the storage page', () => {
 
   it('files go to a storage of one’s own once it was tested, and back', async () => {
     const { page, problems } = watched;
-    const form = page.getByRole('form', { name: 'Keep files in a storage of your own' });
-    await button(page, 'Use a storage of your own').click();
-    await form.getByLabel('A storage of your own').selectOption('azure');
+    const form = page.getByRole('form', { name: 'Keep files in your own storage' });
+    await button(page, 'Use your own storage').click();
+    await form.getByLabel('Your own storage').selectOption('azure');
     await form.getByRole('textbox', { name: 'Account', exact: true }).fill(account);
     await form.getByLabel('Account key').first().fill(accountKey);
     await form.getByLabel('Container').fill('media');

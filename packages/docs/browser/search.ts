@@ -14,7 +14,7 @@ let dialog: HTMLDialogElement | undefined;
 function load(): Promise<MiniSearch<Found>> {
   index ??= fetch(document.body.dataset['index'] ?? '')
     .then((answer) => {
-      if (!answer.ok) throw new Error(`The index of the search answers ${answer.status}.`);
+      if (!answer.ok) throw new Error(`The search index could not be loaded (${answer.status}).`);
       return answer.text();
     })
     .then((text) => MiniSearch.loadJSON(text, searchOptions));
@@ -63,7 +63,7 @@ function build(): HTMLDialogElement {
       const found = (await load()).search(words) as Hit[];
       if (last !== words) return;
       list.replaceChildren(...found.slice(0, most).map(row));
-      said.textContent = found.length === 0 ? `Nothing has “${words}” in it.` : `${found.length} found`;
+      said.textContent = found.length === 0 ? `No results for “${words}”.` : `${found.length} found`;
     } catch (error) {
       said.textContent = error instanceof Error ? error.message : String(error);
     }

@@ -88,7 +88,7 @@ describe('the documentation in a browser', () => {
     }
     await page.keyboard.press('/');
     await page.getByRole('searchbox').fill('xyzzyqwert');
-    await page.getByText('Nothing has “xyzzyqwert” in it.').waitFor();
+    await page.getByText('No results for “xyzzyqwert”.').waitFor();
     assert.deepEqual(problems, []);
     await context.close();
   });

@@ -131,7 +131,7 @@ describe('the documentation', () => {
     }
     const missing = await docsApp.answer('/docs/../../etc/passwd', '');
     assert.equal(missing.status, 404);
-    assert.match(String(missing.body), /There is no such page/);
+    assert.match(String(missing.body), /Page not found/);
   });
 });
 

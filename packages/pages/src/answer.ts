@@ -33,7 +33,7 @@ export function answerWith(
       'cache-control': 'public, max-age=31536000, immutable',
       'cross-origin-resource-policy': 'same-origin',
       'x-content-type-options': 'nosniff',
-      // Each encoding is another representation, and has a tag of its own.
+      // Each encoding is a separate representation with a separate tag.
       etag: `"${file.etag}${encoding ? `-${encoding}` : ''}"`,
       vary: 'accept-encoding',
       ...(encoding ? { 'content-encoding': encoding } : {}),

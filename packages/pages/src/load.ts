@@ -26,7 +26,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 /** Beside the sources; where it cannot be written, every start builds. */
 const cacheFolder = join(root, 'node_modules/.cache/parley');
 
-/** @returns what loads the files once. A build that failed is tried again by the next who asks. */
+/** @returns a function that loads the files once. The next call repeats a failed build. */
 export function createLoader(source: Source): () => Promise<Files> {
   let loading: Promise<Files> | undefined;
   return () => {
@@ -65,7 +65,7 @@ async function hashOf(sources: string[]): Promise<string> {
   return hash.digest('hex').slice(0, 32);
 }
 
-/** Several processes may build at once: each writes a file of its own, and the last rename wins. */
+/** Several processes may build at once: each writes a separate file, and the last rename wins. */
 async function keep(name: string, place: string, built: Buffer): Promise<void> {
   const making = `${place}.${process.pid}`;
   const old = new RegExp(`^${name}-[0-9a-f]{32}(\\.bin)?$`);

@@ -51,7 +51,7 @@ function Level({ id, onProblem }: { id: string; onProblem: (problem: string) => 
   );
 }
 
-/** Who is in a conversation, and the calls that were in it. */
+/** The members and the calls of a conversation. */
 export function About({ conversationId, onClose, onLeft }: AboutProps) {
   const { userId } = useSession();
   const conversation = useConversation(conversationId);

@@ -94,7 +94,7 @@ function Inside({ session, onLeave }: { session: Session; onLeave: () => void })
   );
 }
 
-/** Gives somebody without conversations some to begin with; a wide screen opens the newest. */
+/** Creates the first conversations of a new user; a wide screen opens the newest. */
 function useFirstConversations(
   session: Session,
   select: (choose: (chosen: string | null) => string | null) => void,

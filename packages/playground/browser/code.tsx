@@ -5,7 +5,7 @@ import { snippets } from './snippets.ts';
 import type { Snippet } from './snippets.ts';
 import { useValue } from './store.ts';
 
-/** The code of everything that one can do here; what was done last is open. */
+/** The code of every action of the demo; the last action is open. */
 export function Code() {
   const { network } = useSession();
   const action = useValue(network.action);

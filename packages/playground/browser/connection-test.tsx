@@ -11,7 +11,7 @@ import { rememberedUser } from './people.ts';
 import { clientOf } from './session.ts';
 import { startTheme } from './theme.ts';
 
-/** Which of UDP, TCP and TURN work from here, and what to do about one that does not. */
+/** Tests UDP, TCP and TURN from this browser, and suggests fixes. */
 
 const routes: Record<Route, { name: string; about: string }> = {
   udp: { name: 'UDP', about: 'straight to the media server, with the least delay' },

@@ -12,7 +12,7 @@ const chosenMs = 6_000;
 export class Network {
   readonly offline = new Value(false);
   readonly wire = createWire();
-  /** What the person did last, as far as the network tells. */
+  /** The person's last action that the network shows. */
   readonly action = new Value<{ id: ActionId; no: number } | null>(null);
   readonly #sockets = new Set<WebSocket>();
   readonly #wakes = new Set<() => void>();
@@ -38,14 +38,14 @@ export class Network {
     },
   };
 
-  /** Cuts the network, or mends it. */
+  /** Turns the network off or on. */
   cut = (offline: boolean): void => {
     if (offline === this.offline.get()) return;
     this.offline.set(offline);
     this.did('offline');
     if (!offline) return void this.#wakes.forEach((wake) => wake());
     for (const socket of this.#sockets) {
-      // As a dead network does it: nothing more arrives, and nobody says goodbye.
+      // Like a dead network: nothing arrives any more, and there is no close frame.
       const closed = socket.onclose;
       socket.onclose = socket.onmessage = null;
       socket.close();
@@ -56,7 +56,7 @@ export class Network {
   };
 
   did = (id: ActionId): void => {
-    // Whoever calls joins her own call.
+    // The caller joins their own call.
     if (id === 'answer' && this.action.get()?.id === 'call') return;
     const chosen = !byItself.has(id);
     if (chosen) this.#chosenAt = Date.now();

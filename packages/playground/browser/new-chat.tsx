@@ -8,7 +8,7 @@ import { bot, firstName, nameOf, samples, userIdOf } from './people.ts';
 import { ensurePeople } from './session.ts';
 
 interface PickerProps {
-  /** Who cannot be chosen. */
+  /** The people who cannot be chosen. */
   without: readonly string[];
   chosen: readonly string[];
   onChange: (ids: readonly string[]) => void;

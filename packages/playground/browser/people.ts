@@ -1,4 +1,4 @@
-/** Who is in the demo. Nobody signs in: development environments accept a token that the page makes itself. */
+/** The people of the demo. They do not sign in: development environments accept a token that the page creates. */
 
 export interface Person {
   id: string;
@@ -19,7 +19,7 @@ export const bot: Person = { id: 'pip', name: 'Pip', about: 'A bot that answers'
 
 const known = new Map([...samples, bot].map((person) => [person.id, person.name]));
 
-/** The name of a user whom nobody named: that of a sample, or the id with spaces and capitals. */
+/** The name of a user without one: the name of the sample person, or the id with spaces and capitals. */
 export const nameOf = (id: string): string =>
   known.get(id) ??
   id

@@ -34,7 +34,7 @@ export function Calls() {
   );
 }
 
-/** Cuts this person's network, and mends it. */
+/** Turns this person's network off and on. */
 export function OfflineSwitch({ quiet = false }: { quiet?: boolean }) {
   const { network } = useSession();
   const offline = useValue(network.offline);

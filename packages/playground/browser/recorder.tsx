@@ -15,7 +15,7 @@ export function Recorder({ conversationId }: { conversationId: string }) {
   const running = useRef<MediaRecorder | null>(null);
   const [state, setState] = useState<'idle' | 'recording' | 'sending'>('idle');
   const [problem, setProblem] = useState('');
-  // Whoever goes to another conversation sends nothing.
+  // Nothing is sent after a change to another conversation.
   useEffect(
     () => () => {
       const recorder = running.current;

@@ -4,7 +4,7 @@ import { lampPicture, lampSize } from './picture.ts';
 import { bot, firstName, samples } from './people.ts';
 import { clientOf, ensurePeople } from './session.ts';
 
-/** The first conversations of somebody who has none, so that there is something to look at. */
+/** The first conversations of a new user, so that the demo is not empty. */
 
 const at = encodeURIComponent;
 

@@ -52,18 +52,18 @@ export function sessionOf(userId: string): Session {
   };
   open.set(userId, session);
   client.connect().then(
-    // A page that was loaded anew is back in its call.
+    // After a reload the page joins its call again.
     () => calls.rejoin().catch(() => null),
     () => undefined, // The banner says so.
   );
   return session;
 }
 
-/** A client for the requests of somebody who is not in the page. The first one creates the user. */
+/** A client for a user who is not in the page. Its first request creates the user. */
 export const clientOf = (userId: string, sdk = 'demo/0.1.0'): Client =>
   createClient({ ...access(userId), sdk });
 
-/** Makes sure that people exist: whoever was never here is created when chosen, and need not come first. */
+/** Makes sure that people exist: a chosen person who has never signed in is created. */
 export async function ensurePeople(ids: readonly string[]): Promise<void> {
   for (const id of ids) await clientOf(id).wire.http('GET', `/users/${encodeURIComponent(id)}`);
 }

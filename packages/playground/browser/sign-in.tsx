@@ -4,7 +4,7 @@ import { Avatar } from '@parley/react';
 import { Wordmark } from './icons.tsx';
 import { samples, userIdOf } from './people.ts';
 
-/** Who one is: a sample person, or anybody. Development environments believe it. */
+/** The choice of a user: a sample person or any name. Development environments accept it. */
 export function SignIn({ onChoose }: { onChoose: (userId: string) => void }) {
   const [name, setName] = useState('');
   const [problem, setProblem] = useState('');

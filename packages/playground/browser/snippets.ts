@@ -60,7 +60,7 @@ chat.send('Hello!'); // shows at once, sent once`,
     title: 'Mention somebody',
     code: `chat.send(compose().text('Ask ').mention(user).toDraft());
 
-const { items } = useMentions(); // those of oneself`,
+const { items } = useMentions(); // mentions of this user`,
   },
   {
     id: 'level',

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** A value that tells when it changes. */
+/** A value with subscribers. */
 export class Value<T> {
   #value: T;
   readonly #listeners = new Set<() => void>();

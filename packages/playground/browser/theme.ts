@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, until somebody chooses. */
+/** Light or dark: as the system says, until the user chooses. */
 
 const key = 'parley-demo-theme';
 const apply = (theme: string): void => void (document.documentElement.dataset['theme'] = theme);

@@ -17,7 +17,7 @@ export interface ErrorRow {
   type: ErrorType;
   /** The HTTP status; null if it is never sent over REST. */
   http: number | null;
-  /** How it appears on the socket: an error frame (the connection is kept), a close code, a frame of its own, or never. */
+  /** How it appears on the socket: an error frame (the connection is kept), a close code, a separate frame, or never. */
   socket: 'error' | 'resync_required' | { close: number } | null;
   retryable: 'no' | 'yes' | 'after refresh' | 'after sign-in' | 'after re-read' | 'after retryAfterMs';
   /** The default of `retryAfterMs` in milliseconds, if the error was raised without one; null if it has none. */
@@ -111,7 +111,7 @@ export const errors = {
     403,
     'error',
     'no',
-    'A word list or the before-send hook refused the message; `message` is the reason for people.',
+    'A word list or the before-send hook refused the message; `message` has the reason.',
   ),
   user_deactivated: row('permission', 403, { close: 4003 }, 'no', 'The user is deactivated.'),
   dev_tokens_disabled: row(
@@ -133,7 +133,7 @@ export const errors = {
     405,
     null,
     'no',
-    'The path exists, but not with this method; the header Allow names those it has.',
+    'The path does not support this method; the header Allow lists the supported methods.',
   ),
   upgrade_required: row(
     'invalid_request',
@@ -143,22 +143,16 @@ export const errors = {
     'The socket speaks WebSocket version 13 (RFC 6455) only.',
   ),
   not_found: row('not_found', 404, 'error', 'no', 'Not found.'),
-  version_conflict: row(
-    'conflict',
-    409,
-    'error',
-    'after re-read',
-    'The message was changed since: read it again.',
-  ),
-  already_member: row('conflict', 409, null, 'no', 'The user is a member already.'),
+  version_conflict: row('conflict', 409, 'error', 'after re-read', 'The message has changed: read it again.'),
+  already_member: row('conflict', 409, null, 'no', 'The user is already a member.'),
   call_ended: row('conflict', 409, 'error', 'no', 'The call has already ended.'),
-  limit_reached: row('conflict', 409, 'error', 'no', 'A bound of this object is used up; `param` names it.'),
+  limit_reached: row('conflict', 409, 'error', 'no', 'A limit of this object is reached; `param` names it.'),
   state_conflict: row(
     'conflict',
     409,
     'error',
     'after re-read',
-    'It has ended or changed since; `details` says how it stands.',
+    'The object has ended or changed; `details` has its current state.',
   ),
   resync_required: row(
     'conflict',
@@ -208,7 +202,7 @@ export const errors = {
     503,
     'error',
     'yes',
-    'The before-send hook gave no answer, and the environment wants none without one.',
+    'The before-send hook did not answer, and the environment accepts no messages without its answer.',
     1_000,
   ),
   service_unavailable: row(
@@ -216,7 +210,7 @@ export const errors = {
     503,
     'error',
     'yes',
-    'The service cannot reach its store for the moment.',
+    'The service cannot reach its store at the moment.',
     1_000,
   ),
   internal: row('internal', 500, 'error', 'yes', 'Something went wrong on our side.', 1_000),
@@ -230,7 +224,7 @@ export interface ErrorDetails {
   message?: string;
   param?: string;
   retryAfterMs?: number;
-  /** What a program needs to know besides the code. */
+  /** Data for programs besides the code. */
   details?: Record<string, unknown>;
 }
 

@@ -33,13 +33,13 @@ export interface Strings {
   jumpToLatest: string;
   edited: string;
   deleted: string;
-  /** In place of a message of somebody whom the user blocks. */
+  /** In place of a message from a user whom this user blocks. */
   blocked: string;
   show: string;
   goToMessage: string;
   earlierMessage: string;
   reply: string;
-  /** In the name of a message; null: the message that it answers is not loaded. */
+  /** In the name of a reply; null: the original message is not loaded. */
   inReplyTo(name: string | null): string;
   edit: string;
   delete: string;
@@ -51,7 +51,7 @@ export interface Strings {
   reportWhy: string;
   reportReasons: Readonly<Record<ReportReason, string>>;
   reportNote: string;
-  /** What happens with a report, and who learns of it. */
+  /** The readers of a report. */
   reportHint: string;
   reported: string;
   notReported: string;
@@ -77,7 +77,7 @@ export interface Strings {
   loading: string;
   /** Of older messages, or more conversations. */
   notLoaded: string;
-  /** The conversations, or the messages of one, of which nothing is there yet. */
+  /** The first page of conversations or messages could not be loaded. */
   firstNotLoaded: string;
   /** The database that holds older messages cannot be reached. */
   historyUnavailable: string;
@@ -135,9 +135,9 @@ export interface Strings {
   charactersLeft(n: number): string;
   editConflict: string;
   removed: string;
-  /** In a group in which members only read. */
+  /** In a group where members can only read. */
   onlyModerators: string;
-  /** Above `max` names nobody is named. */
+  /** Above `max` names the text has no names. */
   typing(names: readonly string[], max?: number): string;
   /** In the row of a direct conversation, which has the name already. */
   typingHere: string;
@@ -183,7 +183,7 @@ export const english: Strings = {
   jumpToLatest: 'Go to the newest message',
   edited: 'edited',
   deleted: 'This message was deleted',
-  blocked: 'A message of somebody you blocked.',
+  blocked: 'A message from a user you blocked.',
   show: 'Show',
   goToMessage: 'Go to this message',
   earlierMessage: 'An earlier message',
@@ -206,11 +206,11 @@ export const english: Strings = {
     illegal: 'Something illegal',
     other: 'Something else',
   },
-  reportNote: 'More about it (if you like)',
-  reportHint: 'The team sees what was written. Nobody in this chat learns that you reported it.',
+  reportNote: 'Details (optional)',
+  reportHint: 'The team sees the reported text. Nobody in this chat sees your report.',
   reported: 'Reported. Thank you.',
   notReported: 'The report did not arrive. Try again.',
-  reportedTooOften: 'You reported a lot in a short time. Try again in a minute.',
+  reportedTooOften: 'Too many reports in a short time. Try again in a minute.',
   actions: 'Message actions',
   waiting: 'Waiting',
   sent: 'Sent',
@@ -248,7 +248,7 @@ export const english: Strings = {
   pollQuestion: 'Question',
   pollOptionAt: (n) => `Option ${n}`,
   pollMultiple: 'More than one choice',
-  pollAnonymous: 'Anonymous: nobody sees who voted for what',
+  pollAnonymous: 'Anonymous: nobody sees the votes of others',
   askPoll: 'Ask',
   failed: 'Not sent',
   retry: 'Send again',
@@ -281,7 +281,7 @@ export const english: Strings = {
   tooManyFiles: (max) => `A message takes up to ${max} files.`,
   notAccepted: 'Files of this kind cannot be sent here.',
   charactersLeft: (n) => `${n} characters left`,
-  editConflict: 'Somebody changed this message meanwhile.',
+  editConflict: 'This message was changed meanwhile.',
   removed: 'You are no longer in this conversation.',
   onlyModerators: 'Only moderators can write here.',
   typing: (names, max = 2) =>
@@ -294,9 +294,7 @@ export const english: Strings = {
   connecting: 'Connecting…',
   reconnecting: 'Reconnecting…',
   waitingHere: (n) =>
-    n === 1
-      ? 'One message waits here and goes out by itself.'
-      : `${n} messages wait here and go out by themselves.`,
+    n === 1 ? 'One message is waiting to be sent.' : `${n} messages are waiting to be sent.`,
   backOnline: 'Back online.',
   refused: 'The service refused this session. Sign in again.',
   tryNow: 'Try now',

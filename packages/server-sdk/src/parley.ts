@@ -29,7 +29,8 @@ class Client {
   constructor(options: ParleyOptions) {
     const { secretKey, url, now = Date.now, tries = 3, timeoutMs = 30_000 } = options;
     keyIdOf(secretKey);
-    if (!/^https?:$/.test(new URL(url).protocol)) throw new TypeError('url must be http or https');
+    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+      throw new TypeError(`url must begin with http:// or https://; it is ${url}`);
     if (!Number.isInteger(tries) || tries < 1 || tries > 10) throw new RangeError('tries must be 1 to 10');
     this.#secretKey = secretKey;
     this.#now = now;

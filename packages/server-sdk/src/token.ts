@@ -12,7 +12,7 @@ export interface TokenOptions {
 
 export function keyIdOf(secretKey: string): string {
   const keyId = keyPattern.exec(secretKey)?.[1];
-  if (keyId === undefined) throw new TypeError('secretKey must look like sk_live_<keyId>_<secret>');
+  if (keyId === undefined) throw new TypeError('secretKey is missing or malformed: it begins with sk_live_');
   return keyId;
 }
 

@@ -7,7 +7,7 @@ interface DataOf extends WebhookEvents {
 }
 
 /**
- * A delivery; `event.type` tells which `event.data` it has. Later versions of the service may send further types:
+ * A delivery; `event.type` determines the form of `event.data`. Later versions of the service may send further types:
  * ignore those that you do not know.
  */
 export type WebhookEvent = {

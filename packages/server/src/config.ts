@@ -391,7 +391,7 @@ earlier versions use it, which fail from then on. Its settings are environment v
 ${settings
   .map(({ name, fallback, text }) => {
     const shown = fallback ? ` (default ${fallback})` : '';
-    return `  ${name.padEnd(28)} ${text.replaceAll('`', '')}${shown}`;
+    return `  ${name.padEnd(28)} ${text.replaceAll('`', '').replaceAll(/\[[^\]]*\]\(([^)]*)\)/g, '$1')}${shown}`;
   })
   .join('\n')}
 `;

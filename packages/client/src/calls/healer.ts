@@ -41,7 +41,7 @@ export class Healer {
     this.#call = call;
   }
 
-  /** @param anew whether media must be opened again; restarting ICE is not tried then. */
+  /** @param anew true: media is opened again without trying to restart ICE. */
   async heal(anew: boolean): Promise<void> {
     this.#anew ||= anew;
     if (this.healing || this.#call.over()) return;

@@ -36,7 +36,7 @@ export interface Calls extends Store<readonly CallHandle[]> {
   join(callId: string, options?: JoinOptions): Promise<CallHandle>;
   /** After a reload of the page: joins the call that it was in, if that is still live. */
   rejoin(options?: JoinOptions): Promise<CallHandle | null>;
-  /** The calls that go on in this user's conversations, also those that this device has no part in: whoever missed one may join it. */
+  /** The running calls in this user's conversations, also calls that this device has not joined: it may join them late. */
   live: Store<readonly Call[]>;
   /** Calls of a conversation, newest first, including ended ones. */
   history(conversationId: string): Promise<Call[]>;
@@ -63,7 +63,7 @@ export function createCalls(client: Client): Calls {
   let told: Call[] | null = null;
   const me = (): string => client.userId ?? '';
 
-  /** A conversation has one live call; of those that are told here, the newest are kept. */
+  /** A conversation has one live call; the newest reported calls are kept. */
   function heard(call: Call): void {
     const others = live.get().filter((one) => one.conversationId !== call.conversationId);
     // What ends may be an earlier call than the one that is known.
@@ -192,7 +192,7 @@ export function createCalls(client: Client): Calls {
         known.set(call.id, probe);
         probe.update(call);
         await probe.join().catch(async (e: unknown) => {
-          // Whoever declines at once ends the call before it can be joined: it is over, and did not fail.
+          // A decline at once ends the call before this device joins: the call has ended, it did not fail.
           const now = await read(call.id).catch(() => call);
           if (now.status !== 'ended') throw e;
           probe.update(now);

@@ -179,7 +179,7 @@ export class MediaSession {
     return { codec, encodings };
   }
 
-  /** The server is told too, and tells the others. */
+  /** Also notifies the server, which notifies the other participants. */
   async pause(source: CallSource, paused: boolean): Promise<void> {
     for (const [key, producer] of this.#sent) {
       if (!key.startsWith(`${source} `)) continue;
@@ -284,7 +284,7 @@ export class MediaSession {
       try {
         return void (await this.#ask('call.layers', { consumerId, paused: false }));
       } catch (e) {
-        // If it closed meanwhile, a frame of its own reports that.
+        // If it closed meanwhile, a separate frame reports that.
         if (asError(e).code === 'not_found') return;
         if (--left === 0) throw e;
         await new Promise((resolve) => setTimeout(resolve, resumeMs));

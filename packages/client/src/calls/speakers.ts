@@ -1,4 +1,4 @@
-/** Who speaks in a call, as the server reports from time to time. */
+/** The speakers in a call, as the server reports them from time to time. */
 
 /** A user counts as speaking for this many milliseconds after being heard, because words have gaps. */
 const speakingMs = 1_500;

@@ -11,7 +11,7 @@ export class Tiles {
   readonly #shown: Store<CallSnapshot>;
   readonly #session: () => MediaSession | null;
   readonly #quality = new Map<string, VideoQuality>();
-  /** The layer that the server was told last, by consumer. */
+  /** The layer that was last sent to the server, by consumer. */
   readonly #applied = new Map<string, number | null>();
   readonly #elements = new Map<HTMLVideoElement, () => void>();
 

@@ -31,7 +31,7 @@ export class TokenRefresh {
     this.stop();
     void this.#try(this.#run, 0);
   }
-  /** The socket has closed: the next one begins with a token of its own. */
+  /** The socket has closed: the next one begins with a new token. */
   stop(): void {
     this.#run++;
     this.#timer.clear();

@@ -2,7 +2,7 @@ import type { CallOptions } from '../http.ts';
 import type { MessageItem } from '../state/message-item.ts';
 import { Value } from '../store.ts';
 
-/** Whom the user blocks; it is loaded when somebody first uses it, or when the user may have blocked somebody. */
+/** The users whom this user blocks. The list loads at its first use, or when it may have changed. */
 
 export interface BlocksHost {
   /** Throws `feature_disabled` if the environment has it off. */

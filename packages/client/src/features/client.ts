@@ -80,7 +80,7 @@ export function extend(host: ClientExtensionHost) {
     },
 
     personal({ kind, rev: now, d }: EphemeralFrames['personal']): void {
-      // Two nodes may tell in another order than it happened.
+      // Two nodes may report changes in a different order.
       if (kind === 'level' && now > rev) host.list.level(d as Notifications);
       if (kind === 'block') loadBlocks();
       rev = Math.max(rev, now);

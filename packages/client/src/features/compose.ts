@@ -1,12 +1,12 @@
 import type { Draft } from '../outbox/storage.ts';
 import type { Mention } from '../types.ts';
 
-/** A text that grows piece by piece, and knows where it mentions whom. */
+/** Builds a text piece by piece and records the position of each mention. */
 export interface Composition {
   text(text: string): Composition;
   /** Adds `@` and the name, or the `shown` text. A user is mentioned once; a second time it is text alone. */
   mention(user: { id: string; name?: string | null }, shown?: string): Composition;
-  /** All members, or those who are there; for owners and moderators. */
+  /** All members, or the members who are online; for owners and moderators. */
   mentionAll(whom?: 'everyone' | 'here', shown?: string): Composition;
   toDraft(): Draft & { text: string; mentions: Mention[] };
 }

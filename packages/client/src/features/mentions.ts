@@ -33,7 +33,7 @@ export interface MentionsHost {
   on<K extends keyof Happening>(name: K, fn: (value: Happening[K]) => void): unknown;
 }
 
-/** The messages that name this user, of all conversations. Whoever first subscribes loads them. */
+/** The messages of all conversations that mention this user. The first subscription loads them. */
 export interface Mentions extends Store<MentionsSnapshot> {
   /** Loads the newest ones again; what was shown before goes. */
   load(): Promise<void>;
@@ -71,12 +71,12 @@ export function bindMentions(host: MentionsHost): Mentions {
     const known = items.find((m) => m.id === message.id);
     if (isTombstone(message) || !names(message)) return without((m) => m.id === message.id);
     if (known) {
-      // An event tells nothing of reactions.
+      // Events do not contain reactions.
       const kept = known.reactions ? { ...message, reactions: known.reactions } : message;
       if (message.version >= known.version) show(items.map((m) => (m === known ? kept : m)));
       return;
     }
-    // Of messages older than those that are shown, the next page tells.
+    // The next page has the messages that are older than the shown ones.
     const last = items.at(-1);
     if (cursor !== null && last && message.createdAt < last.createdAt) return;
     show([...items, message].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)));

@@ -40,7 +40,7 @@ interface Intention {
   id: string;
   on: boolean;
   at: string;
-  /** The stream has told something newer than the answer may be. */
+  /** The stream had an event that may be newer than the answer. */
   overtaken: boolean;
 }
 

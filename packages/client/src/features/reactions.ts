@@ -90,7 +90,7 @@ export function bindReactions(host: ReactionsHost) {
       return poll!;
     },
 
-    /** Who reacted, newest first, page by page. */
+    /** The users who reacted, newest first, page by page. */
     async list(id: string, emoji?: string, cursor?: string): Promise<ReactorsPage> {
       host.check('reactions');
       return host.http<ReactorsPage>('GET', path(id), { query: { emoji, cursor } });

@@ -94,7 +94,7 @@ export const createUploads = (http: Http, parts: UploadParts) => {
       try {
         status = await transfer(upload, file, filename, options, parts.fetch);
       } catch {
-        // The file may have arrived although the answer was lost: completion tells.
+        // The file may have arrived although the answer was lost: the completion shows it.
       }
       if (signal?.aborted) throw new ParleyError('aborted');
       try {

@@ -10,7 +10,7 @@ export interface Draft {
   metadata?: Record<string, unknown>;
   /** Without a text its question is the text, for lists, notifications and applications that do not know polls. */
   poll?: NewPoll;
-  /** Whom it is for; `compose()` makes them with the text. */
+  /** The mentions of the message; `compose()` creates them with the text. */
   mentions?: Mention[];
 }
 

@@ -149,7 +149,7 @@ export class ConversationHandle {
   /** Shows at once; resolves with the counts when it is committed, or rejects and is taken back. */
   declare react: Extension['react'];
   declare unreact: Extension['unreact'];
-  /** Who reacted, newest first: with one emoji, or with any. */
+  /** The users who reacted with one emoji, or with any, newest first. */
   declare reactors: Extension['reactors'];
   /** Shows at once; resolves when it is committed, or rejects and is taken back. */
   declare pin: Extension['pin'];
@@ -216,7 +216,7 @@ export class ConversationHandle {
   /** The user leaves, and cannot come back until the end. */
   declare ban: Extension['ban'];
   declare unrestrict: Extension['unrestrict'];
-  /** Who is banned or silenced here. */
+  /** The banned and silenced users of the conversation. */
   declare restrictions: Extension['restrictions'];
   declare setRules: Extension['setRules'];
   /** Makes a link by which users join, whose token is shown once; for owners and moderators. */

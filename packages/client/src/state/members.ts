@@ -33,7 +33,7 @@ export class Members {
         cursor = nextCursor;
       } while (cursor !== null && members.length < maxMembers);
     } catch (e) {
-      this.stale = true; // Whoever is refused may be added later; a lost network comes back.
+      this.stale = true; // A refused user may be added later; a lost network comes back.
       throw e;
     }
     if (this.#log !== log) return this.store.get(); // A later load has taken over.

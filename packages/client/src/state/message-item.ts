@@ -26,9 +26,9 @@ export interface MessageItem {
   createdAt: string;
   editedAt: string | null;
   deletedAt: string | null;
-  /** Whom it is for; missing where it names nobody. */
+  /** The mentions of the message; missing if there are none. */
   mentions?: readonly Mention[];
-  /** The user blocks who sent it. */
+  /** This user blocks the sender. */
   blocked?: true;
   /** Missing where nobody has reacted, or the last one took it back; one's own show at once. */
   reactions?: Reactions;

@@ -1,6 +1,6 @@
 import type { EventFrame, Message, Reactions, SocketEvents } from '../types.ts';
 
-/** Reactions as an event, an ack or one's own devices tell them. */
+/** Reactions from an event, an ack or the user's other devices. */
 export type ToldReactions = { id: string; revision: number } & Partial<
   Reactions & Pick<SocketEvents['message.reactions'], 'changes' | 'more'>
 >;
@@ -8,7 +8,7 @@ export interface ToldPin {
   e: 'message.pinned';
   d: SocketEvents['message.pinned'];
 }
-/** What only this user is told, or an answer says. */
+/** Data that only this user or an answer receives. */
 export type Told =
   | { e: 'reaction.own'; d: ToldReactions }
   | { e: 'message.enriched'; d: SocketEvents['message.enriched'] }

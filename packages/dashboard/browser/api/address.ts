@@ -1,7 +1,7 @@
 import type { OperationName } from '@parley/protocol';
 import { routes } from './generated/routes.ts';
 
-/** Where a call goes. The service uses it too, for what the head of a page asks for. */
+/** The address of a call. The service uses it too, for the calls that the head of a page preloads. */
 
 export type CallName = keyof typeof routes & OperationName;
 

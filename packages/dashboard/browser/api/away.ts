@@ -24,7 +24,7 @@ async function look(): Promise<void> {
   else if (away) timer = setTimeout(() => void look(), lookMs);
 }
 
-/** 0: no answer. The others are those of a proxy in front of a service that is not there, and of one that is closing. */
+/** 0: no answer. The other statuses come from a proxy whose service is away, and from a service that is closing. */
 export const isAway = (status: number): boolean => [0, 502, 503, 504].includes(status);
 
 /** @param status of an answer; 0: there was none. */

@@ -16,7 +16,7 @@ export class ApiFailure extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(status: number, error: Partial<ErrorFields>) {
-    super(error.message ?? 'The service answered in a way that the dashboard does not understand.');
+    super(error.message ?? 'The dashboard does not understand the answer of the service.');
     this.status = status;
     this.code = error.code ?? 'unknown';
     this.param = error.param;

@@ -1,4 +1,4 @@
-/** The service's clock, as far as its answers tell: one's own may be an hour off, and "in an hour" would be a lie. */
+/** The service's clock, read from the dates of its answers. The browser's clock may be wrong by an hour. */
 
 /** Answers name whole seconds, and take a while to come. */
 const toleratedMs = 5_000;

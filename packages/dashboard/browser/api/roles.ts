@@ -4,12 +4,12 @@ import type { CallName } from './address.ts';
 import type { Session } from './session.ts';
 import { useSession } from './session.ts';
 
-/** What the signed-in account may do, to leave out what it may not: the service refuses it all the same. */
+/** The permissions of the signed-in account. They only hide controls: the service checks every call again. */
 
 type OrganizationEntry = Session['organizations'][number];
 type Role = OrganizationEntry['role'];
 
-/** Each may do all that those after it may. */
+/** From the highest role to the lowest: each role has all permissions of the roles after it. */
 const ranks: Role[] = ['owner', 'admin', 'developer', 'viewer'];
 
 /** The organization of the environment that the address names; outside of one the first. */

@@ -1,7 +1,7 @@
 import type { Session } from './session.ts';
 import { call } from './call.ts';
 
-/** Ways to prove who one is, other than typing. */
+/** Ways to prove an identity without typing. */
 
 export const passkeysWork = (): boolean => 'PublicKeyCredential' in globalThis;
 

@@ -117,11 +117,11 @@ function Sessions(): ReactNode {
   const endOthers = useChange('account.endOtherSessions');
   return (
     <Section
-      title="Where you are signed in"
+      title="Your sessions"
       actions={
         (sessions.items?.length ?? 0) > 1 ? (
           <ConfirmButton
-            label="End all others"
+            label="End all other sessions"
             title="End all other sessions?"
             pending={endOthers.isPending}
             error={endOthers.error}
@@ -160,7 +160,7 @@ function Sessions(): ReactNode {
               ),
           },
         ]}
-        empty={<Empty title="Nowhere" />}
+        empty={<Empty title="No sessions" />}
       />
     </Section>
   );

@@ -116,14 +116,14 @@ const figures = ({ totals, plan }: AnalyticsReport): Figure[] => [
     value: compact(totals.mauThisMonth),
     note: plan.mauLimit === null ? 'no limit' : `of ${compact(plan.mauLimit)} on the plan ${plan.name}`,
   },
-  { label: 'Most connections at once', value: compact(totals.peakConnections) },
+  { label: 'Peak connections', value: compact(totals.peakConnections) },
   {
-    label: 'Webhook attempts that worked',
+    label: 'Successful webhook attempts',
     value: totals.webhookDeliveries === 0 ? none : percent(totals.webhookSuccessRate),
     note: totals.webhookDeliveries === 0 ? 'no attempts in this range' : undefined,
   },
   {
-    label: 'Until the ack',
+    label: 'Time to the ack',
     value: totals.avgAckMs === 0 ? none : `${plain(totals.avgAckMs)} ms`,
     note: totals.avgAckMs === 0 ? 'nothing was sent on a socket' : 'mean, on the socket',
   },
@@ -144,7 +144,7 @@ function Report({ report }: { report: AnalyticsReport }): ReactNode {
     <>
       {report.filling ? (
         <Alert color="blue" variant="light" role="status">
-          What was there before is still being counted: {percent(report.filling.progress)} done.
+          Older data is still being counted: {percent(report.filling.progress)} done.
         </Alert>
       ) : null}
       <Numbers label="Totals" of={figures(report)} />
@@ -227,7 +227,7 @@ function TopConversations({ of }: { of: AnalyticsReport['topConversations'] }): 
 function TopSenders({ of }: { of: AnalyticsReport['topSenders'] }): ReactNode {
   const env = useEnv();
   return (
-    <Section title="Who writes most">
+    <Section title="Most active users">
       <List
         what="senders"
         pages={rows(of)}
@@ -250,7 +250,7 @@ function TopSenders({ of }: { of: AnalyticsReport['topSenders'] }): ReactNode {
           },
           { title: 'Messages', cell: (row) => row.messages },
         ]}
-        empty={<Empty title="Nobody wrote in this range" />}
+        empty={<Empty title="No messages in this range" />}
       />
     </Section>
   );

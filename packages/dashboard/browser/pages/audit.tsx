@@ -36,15 +36,15 @@ export default function Audit(): ReactNode {
     >
       <FilterBar names={['action', 'actor']}>
         <FilterText name="action" label="Action" placeholder="keys.create" />
-        <FilterText name="actor" label="Who" placeholder="ann@example.com" />
+        <FilterText name="actor" label="Actor" placeholder="ann@example.com" />
       </FilterBar>
       <List
         what="audit entries"
         pages={pages}
         rowKey={(entry) => entry.id}
         columns={[
-          { title: 'When', cell: (entry) => <Time at={entry.at} /> },
-          { title: 'Who', cell: (entry) => entry.actor },
+          { title: 'Time', cell: (entry) => <Time at={entry.at} /> },
+          { title: 'Actor', cell: (entry) => entry.actor },
           { title: 'Action', cell: (entry) => <Code>{entry.action}</Code> },
           { title: 'Target', cell: (entry) => entry.target ?? '', wide: true },
           {
@@ -56,7 +56,7 @@ export default function Audit(): ReactNode {
           { title: 'Request', cell: (entry) => <RequestId id={entry.requestId} />, wide: true },
         ]}
         empty={
-          <Empty title="Nothing was changed yet">
+          <Empty title="No changes yet">
             Every change through the dashboard or the command line is kept here.
           </Empty>
         }

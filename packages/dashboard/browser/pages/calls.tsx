@@ -110,12 +110,12 @@ function CallList(): ReactNode {
           { title: 'People', cell: (call) => <People of={call.participants} nameOf={nameOf} />, wide: true },
           { title: 'Started', cell: (call) => <Time at={call.createdAt} /> },
           {
-            title: 'Took',
+            title: 'Duration',
             cell: (call) => (call.answeredAt === null ? '–' : length(call.durationSeconds)),
             wide: true,
           },
         ]}
-        empty={<Empty title="No calls yet">They begin with the client SDK, or with POST /v1/calls.</Empty>}
+        empty={<Empty title="No calls yet">Start a call with the client SDK or with POST /v1/calls.</Empty>}
       />
     </Page>
   );
@@ -124,7 +124,7 @@ function CallList(): ReactNode {
 const point = (happened: boolean, over: boolean): PointState =>
   happened ? 'done' : over ? 'failed' : 'open';
 
-/** Rang, answered, talked, ended: what a call goes through. */
+/** The steps of a call: rang, answered, talked, ended. */
 function stepsOf(call: Call): TrailStep[] {
   const { createdAt, answeredAt, endedAt, durationSeconds, endReason } = call;
   const over = endedAt !== null;
@@ -186,7 +186,7 @@ function CallPage({ callId }: { callId: string }): ReactNode {
             error={end.error}
             onConfirm={() => end.mutateAsync({ callId })}
           >
-            Everybody’s call ends at once.
+            The call ends at once for all participants.
           </ConfirmButton>
         ) : null
       }

@@ -54,7 +54,7 @@ export function Messages(props: { conversationId: string; members: string[]; del
       title="Messages"
       actions={
         <>
-          <Tag>Your reading is noted in the audit</Tag>
+          <Tag>The audit log records that you read this</Tag>
           <CurlButton name="messages.list" input={{ conversationId, limit: 50 }} />
         </>
       }
@@ -133,7 +133,7 @@ export function Messages(props: { conversationId: string; members: string[]; del
             onClick={() => void query.fetchNextPage()}
             loading={query.isFetchingNextPage}
           >
-            Show older ones
+            Show older messages
           </Button>
         </Group>
       ) : null}

@@ -13,22 +13,22 @@ const some = [
 ] as const;
 /** The rules that are a choice; `open listed` is two rules at once, because only an open group is listed. */
 const choices = [
-  ['posting', 'Who writes', some],
+  ['posting', 'May write', some],
   [
     'joining',
-    'Who joins',
+    'May join',
     [
-      ['closed', 'Nobody by themselves'],
-      ['link', 'Who has a link'],
+      ['closed', 'Only added members'],
+      ['link', 'Users with a link'],
       ['open', 'Everybody'],
-      ['open listed', 'Everybody, and everybody finds it'],
+      ['open listed', 'Everybody, and the group is listed'],
     ],
   ],
-  ['pinning', 'Who pins messages', some],
-  ['mentionEveryone', 'Who mentions everyone', some],
+  ['pinning', 'May pin messages', some],
+  ['mentionEveryone', 'May mention everyone', some],
   [
     'reacting',
-    'Who reacts',
+    'May react',
     [
       ['all', 'All members'],
       ['none', 'Nobody'],
@@ -36,11 +36,11 @@ const choices = [
   ],
   [
     'defaultLevel',
-    'What is pushed to members who chose nothing',
+    'Pushed to members who chose no level',
     [
       ['', 'As in the environment'],
       ['all', 'All messages'],
-      ['mentions', 'Those that mention them'],
+      ['mentions', 'Messages that mention them'],
     ],
   ],
 ] as const;
@@ -57,7 +57,7 @@ const valuesOf = ({ listed, joining, ...rules }: ConversationRules): Record<Name
   joining: listed ? 'open listed' : (joining ?? 'closed'),
 });
 
-/** What was decided about a group, and a way to decide otherwise. */
+/** The rules of a group, and a form to change them. */
 export function Rules({
   conversationId,
   rules,

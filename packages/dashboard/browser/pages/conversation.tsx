@@ -68,7 +68,7 @@ export function ConversationPage({ conversationId }: { conversationId: string })
       <Facts
         label="Conversation"
         of={[
-          ['Kind', type === 'direct' ? 'between two' : 'group'],
+          ['Kind', type === 'direct' ? 'direct' : 'group'],
           ['Last seq', lastSeq],
           ['Created', <Time at={createdAt} />],
           ...(deletedAt ? [['Deleted', <Time at={deletedAt} />] as [string, ReactNode]] : []),
@@ -89,7 +89,7 @@ function Events({ conversationId, lastSeq }: { conversationId: string; lastSeq: 
   if (events.error?.code === 'resync_required')
     return (
       <Empty title="Older than the event retention">
-        Only recent events are kept as such; see the messages.
+        The service keeps only recent events. The messages are still there.
       </Empty>
     );
   if (!events.items) return <List what="events" pages={events} rowKey={String} columns={[]} empty={null} />;

@@ -43,7 +43,7 @@ function Browse(): ReactNode {
           label="Kind"
           options={[
             ['', 'all'],
-            ['direct', 'between two'],
+            ['direct', 'direct'],
             ['group', 'groups'],
           ]}
         />
@@ -54,7 +54,7 @@ function Browse(): ReactNode {
         rowKey={(item) => item.id}
         columns={[
           { title: 'Conversation', cell: (item) => <Titled conversation={item} /> },
-          { title: 'Kind', cell: (item) => (item.type === 'direct' ? 'between two' : 'group'), wide: true },
+          { title: 'Kind', cell: (item) => (item.type === 'direct' ? 'direct' : 'group'), wide: true },
           { title: 'Members', cell: (item) => item.memberCount },
           { title: 'Last activity', cell: (item) => <Time at={item.lastActivityAt} /> },
           { title: 'Created', cell: (item) => <Time at={item.createdAt} />, wide: true },
@@ -62,11 +62,11 @@ function Browse(): ReactNode {
         empty={
           filtered ? (
             <Empty title="No conversation matches">
-              Names are looked for by their beginning, among the newest 5,000 conversations.
+              The search compares the beginnings of names in the newest 5,000 conversations.
             </Empty>
           ) : (
             <Empty title="No conversations yet" action={<NewConversation again />}>
-              Your server or a client creates them. You can create one here, too.
+              Your server or a client creates conversations. You can create one here, too.
             </Empty>
           )
         }

@@ -1,7 +1,7 @@
 import type { DeliveryDiagnosis } from '@parley/protocol';
 import type { TrailStep } from '../ui/trail.tsx';
 
-/** A diagnosis in words: one sentence, the five steps of every message, and what is known of each thing that happened. */
+/** The texts of a diagnosis: one sentence, the five steps of every message, and the details of each event. */
 
 type Step = DeliveryDiagnosis['timeline'][number];
 
@@ -24,7 +24,7 @@ function noPush({ timeline }: DeliveryDiagnosis): string | null {
   return step ? step.title.slice(step.title.indexOf(': ') + 2) : null;
 }
 
-const safe = (name: string): string => `It is safe: ${name} gets it with the next connection.`;
+const safe = (name: string): string => `The message is safe: ${name} gets it with the next connection.`;
 
 export function sentenceOf(diagnosis: DeliveryDiagnosis, name: string): Sentence {
   const { verdict, member, summary } = diagnosis;
@@ -37,7 +37,7 @@ export function sentenceOf(diagnosis: DeliveryDiagnosis, name: string): Sentence
   const reason = noPush(diagnosis);
   switch (verdict) {
     case 'own_message':
-      return said(true, `${name} sent it.`, 'Every other client of the sender gets it like anybody’s.');
+      return said(true, `${name} sent it.`, 'The other clients of the sender get it like any other message.');
     case 'read':
       return said(true, `Yes. ${name} has read it.`, `The read mark is at ${member.lastReadSeq}.`);
     case 'delivered':
@@ -63,8 +63,8 @@ export function sentenceOf(diagnosis: DeliveryDiagnosis, name: string): Sentence
     case 'connected_since':
       return said(
         false,
-        `Not confirmed. A client of ${name} has connected since.`,
-        'It should have synced by now. Its log, or a trace of its frames, says more.',
+        `Not confirmed. A client of ${name} has connected since then.`,
+        'The client should have synced by now. See its log, or trace its frames.',
       );
     case 'offline':
       return said(
@@ -77,10 +77,14 @@ export function sentenceOf(diagnosis: DeliveryDiagnosis, name: string): Sentence
       return said(
         false,
         `No. ${name} was not a member when it was sent.`,
-        'Whoever joins later sees it in the history.',
+        'Members who join later see it in the history.',
       );
     case 'deactivated':
-      return said(false, `No. ${name} was deactivated when it was sent.`, 'Reactivated, the user syncs it.');
+      return said(
+        false,
+        `No. ${name} was deactivated when it was sent.`,
+        'After a reactivation the user syncs it.',
+      );
     default:
       return said(false, summary, '');
   }

@@ -31,9 +31,9 @@ export default function Delivery(): ReactNode {
       {messageId !== undefined && userId !== undefined ? (
         <Diagnosis messageId={messageId} userId={userId} />
       ) : (
-        <Empty title="Which message, and for whom?">
-          You see when it was committed, which sockets the user had, what went out by push and webhook, and
-          whether it was delivered and read. Never what it says.
+        <Empty title="Choose a message and a user">
+          You see the commit of the message, the user’s sockets, the pushes and webhooks, and whether the
+          message was delivered and read. You do not see its content.
         </Empty>
       )}
     </Page>
@@ -90,9 +90,9 @@ function Diagnosis(input: { messageId: string; userId: string }): ReactNode {
       <Verdict of={found.data} name={nameOf(input.userId)} />
       <Trail label="The way of the message" steps={stepsOf(found.data)} />
       <div className="two">
-        <Section title="What happened">
+        <Section title="Timeline">
           <Timeline
-            label="What happened, oldest first"
+            label="Events, oldest first"
             of={timeline.map((step, index) => ({
               key: String(index),
               ok: isMark(step) && !step.ok ? null : step.ok,
@@ -161,7 +161,7 @@ function Verdict({ of, name }: { of: DeliveryDiagnosis; name: string }): ReactNo
 const mentionWords = {
   user: 'by name',
   everyone: 'with everyone',
-  here: 'with those who are there',
+  here: 'with @here',
   none: 'no',
 };
 
@@ -180,7 +180,7 @@ function Recipient({ of: { user, member }, name }: { of: DeliveryDiagnosis; name
   const devices = useCall('users.devices', { userId }).data?.data;
   const open = sockets?.filter((socket) => socket.closedAt === null).length;
   return (
-    <Section title="The user, now">
+    <Section title="The user now">
       <div className="box">
         <Group gap="sm" mb="sm" wrap="nowrap">
           <Avatar id={userId} name={name} />
@@ -195,7 +195,7 @@ function Recipient({ of: { user, member }, name }: { of: DeliveryDiagnosis; name
           of={[
             ['Read up to', member.lastReadSeq ?? 'not a member'],
             ['Received up to', member.lastDeliveredSeq ?? '–'],
-            ['Is pushed', pushedWords(member)],
+            ['Pushes', pushedWords(member)],
             ['Mentioned', mentionWords[member.mention ?? 'none']],
             ['Open sockets', open ?? '…'],
             ['Devices', devices?.length ?? '…'],

@@ -15,7 +15,7 @@ import { Failed } from '../ui/states.tsx';
 import { Tag } from '../ui/tag.tsx';
 import { Time } from '../ui/time.tsx';
 
-/** The hook that decides on messages before they are stored: what is set, how it works, and how it is changed. */
+/** The before-send hook: its settings, its figures, and the form to change it. */
 
 const kind = 'before-send';
 const everyMs = 10_000;
@@ -57,7 +57,7 @@ const scopeOf = ({ edits, servers, types }: Hook): string =>
   [
     types === null ? 'messages' : `messages in ${types} conversations`,
     edits ? 'edits' : null,
-    servers ? 'what servers send' : null,
+    servers ? 'messages of your servers' : null,
   ]
     .filter(Boolean)
     .join(', ');
@@ -82,7 +82,7 @@ function HookState({ hook }: { hook: Hook }): ReactNode {
         </Text>
       </Group>
       <Text size="sm" c="dimmed">
-        Asked about {scopeOf(hook)}, for {hook.timeoutMs} ms at most. Without an answer a message is{' '}
+        Called for {scopeOf(hook)}, with {hook.timeoutMs} ms to answer. Without an answer a message is{' '}
         {hook.onFailure === 'allow' ? 'stored unchanged' : 'refused, and the app tries again'}.
       </Text>
       {stats.error ? (
@@ -97,8 +97,12 @@ function HookState({ hook }: { hook: Hook }): ReactNode {
               value: allowed,
               note: `allowed; ${rejected ?? '…'} rejected, ${rewritten ?? '…'} rewritten`,
             },
-            { label: 'Failures', value: failures, note: 'no answer that can be used' },
-            { label: 'Answers within', value: ms(p50Ms), note: `half of them; ${ms(p99Ms) ?? '…'} for 99 %` },
+            { label: 'Failures', value: failures, note: 'no usable answer' },
+            {
+              label: 'Answers within',
+              value: ms(p50Ms),
+              note: `for half of the calls; ${ms(p99Ms) ?? '…'} for 99 %`,
+            },
           ]}
         />
       )}
@@ -204,17 +208,17 @@ function HookForm(props: {
         onChange={(event) => setTypes(event.currentTarget.value)}
         data={[
           { value: 'all', label: 'All' },
-          { value: 'direct', label: 'Direct ones' },
+          { value: 'direct', label: 'Direct' },
           { value: 'group', label: 'Groups' },
         ]}
       />
       <Checkbox
-        label="Ask about edits too"
+        label="Also call the hook for edits"
         checked={edits}
         onChange={(event) => setEdits(event.currentTarget.checked)}
       />
       <Checkbox
-        label="Ask about what servers send too"
+        label="Also call the hook for messages of your servers"
         checked={servers}
         onChange={(event) => setServers(event.currentTarget.checked)}
       />
@@ -249,7 +253,7 @@ function Manage({ edit }: { edit: () => void }): ReactNode {
           error={rotate.error}
           onConfirm={() => rotate.mutateAsync({ kind })}
         >
-          Requests carry both signatures for 24 hours, so that you can change over.
+          Requests carry both signatures for 24 hours, so that you can switch to the new secret.
         </ConfirmButton>
         <ConfirmButton
           label="Remove"
@@ -258,7 +262,7 @@ function Manage({ edit }: { edit: () => void }): ReactNode {
           error={remove.error}
           onConfirm={() => remove.mutateAsync({ kind })}
         >
-          Messages are stored without being asked about.
+          Messages are then stored without a decision of your server.
         </ConfirmButton>
       </Group>
       {test.data ? (

@@ -77,7 +77,7 @@ function CreateKey(): ReactNode {
           >
             <Field
               label="Name"
-              description="So that you know later which server has it"
+              description="For example the server that uses it"
               value={name}
               maxLength={200}
               set={setName}

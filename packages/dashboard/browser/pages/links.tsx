@@ -25,7 +25,7 @@ const ToSignIn = (): ReactNode => (
   </Anchor>
 );
 
-/** Fields that are sent once; what came of it then stands in their place. */
+/** A form that is sent once; the result then replaces it. */
 function OnceForm<T>(props: {
   label: string;
   send: () => Promise<T>;
@@ -94,7 +94,7 @@ const Forgot = (): ReactNode => (
     sent={({ mail }) =>
       mail
         ? 'If this address has an account, a link is on its way. It works for an hour.'
-        : 'This service sends no mail. Whoever runs it creates a link with: npm run parley -- account reset <e-mail>'
+        : 'This service sends no e-mail. Its operator can create a link with: npm run parley -- account reset <e-mail>'
     }
   />
 );

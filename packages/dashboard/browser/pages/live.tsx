@@ -26,7 +26,7 @@ export default function Live(): ReactNode {
   const sockets = usePages('live.sockets', input, { everyMs });
   const nameOf = useNames(sockets.items?.map(({ userId }) => userId) ?? []);
   return (
-    <Page title={titleOf(nodes.items)} about="Looked at every three seconds." call={['live.sockets', input]}>
+    <Page title={titleOf(nodes.items)} about="Refreshed every three seconds." call={['live.sockets', input]}>
       <Section title="Nodes">
         {nodes.items ? (
           <Nodes of={nodes.items} chosen={filters.node} />
@@ -72,7 +72,7 @@ export default function Live(): ReactNode {
               wide: true,
             },
           ]}
-          empty={<Empty title="Nobody is connected">Sockets appear here as they open.</Empty>}
+          empty={<Empty title="No open sockets">Sockets appear here as they open.</Empty>}
         />
       </Section>
     </Page>
@@ -85,7 +85,7 @@ function titleOf(nodes: LiveNode[] | undefined): string {
   if (nodes === undefined) return 'Live';
   const sockets = nodes.reduce((sum, node) => sum + node.sockets, 0);
   return sockets === 0
-    ? 'Nobody is connected right now'
+    ? 'No users are connected'
     : `${counted(sockets, 'socket')} on ${counted(nodes.length, 'node')}`;
 }
 
@@ -112,7 +112,7 @@ function Nodes({ of, chosen }: { of: LiveNode[]; chosen: string | undefined }): 
             of={[
               ['Sockets here', node.sockets],
               ['Host', node.host],
-              ['Does', node.roles.join(', ')],
+              ['Roles', node.roles.join(', ')],
               ['Version', node.version],
               ['Started', <Time at={node.startedAt} />],
             ]}
@@ -121,7 +121,7 @@ function Nodes({ of, chosen }: { of: LiveNode[]; chosen: string | undefined }): 
       ))}
       {of.length > 1 ? null : (
         <Text c="dimmed" size="sm" p="sm">
-          One process carries everything. More of them share the work over Redis.
+          One process does all the work. More processes can share it over Redis.
         </Text>
       )}
     </div>

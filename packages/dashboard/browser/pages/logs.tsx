@@ -38,7 +38,7 @@ export default function Logs(): ReactNode {
           label="Outcome"
           options={[
             ['', 'all'],
-            ['error', 'all that failed'],
+            ['error', 'all failures'],
             ['2xx', '2xx'],
             ['4xx', '4xx'],
             ['5xx', '5xx'],
@@ -59,11 +59,11 @@ export default function Logs(): ReactNode {
           name="caller"
           label="By"
           options={[
-            ['', 'your app'],
+            ['', 'your servers and clients'],
             ['server', 'your servers'],
             ['client', 'clients'],
             ['dashboard', 'the dashboard'],
-            ['all', 'everybody'],
+            ['all', 'all callers'],
           ]}
         />
         <FilterText name="operation" label="Operation" placeholder="messages.send" />
@@ -75,9 +75,9 @@ export default function Logs(): ReactNode {
         pages={pages}
         rowKey={(entry) => entry.id}
         columns={[
-          { title: 'When', cell: (entry) => <Time at={entry.at} /> },
+          { title: 'Time', cell: (entry) => <Time at={entry.at} /> },
           {
-            title: 'What',
+            title: 'Operation',
             cell: (entry) => (
               <Anchor component="button" type="button" onClick={() => setShown(entry)} ta="left">
                 <Code>{entry.operation ?? entry.kind}</Code>
@@ -85,7 +85,7 @@ export default function Logs(): ReactNode {
             ),
           },
           { title: 'Outcome', cell: (entry) => <Outcome entry={entry} /> },
-          { title: 'Took', cell: (entry) => `${entry.durationMs} ms`, wide: true },
+          { title: 'Duration', cell: (entry) => `${entry.durationMs} ms`, wide: true },
           { title: 'User', cell: (entry) => <UserLink id={entry.userId} />, wide: true },
           { title: 'By', cell: (entry) => entry.keyName ?? entry.callerId ?? entry.caller ?? '', wide: true },
         ]}
@@ -124,12 +124,12 @@ function UserLink({ id }: { id: string | null }): ReactNode {
 function Entry({ entry }: { entry: LogEntry }): ReactNode {
   const env = useEnv();
   const rows: [string, ReactNode][] = [
-    ['When', <Time at={entry.at} full />],
+    ['Time', <Time at={entry.at} full />],
     ['Kind', entry.kind],
     ['Operation', entry.operation],
     ['Method', entry.method],
     ['Outcome', <Outcome entry={entry} />],
-    ['Took', `${entry.durationMs} ms`],
+    ['Duration', `${entry.durationMs} ms`],
     ['Request', entry.requestId ? <Id id={entry.requestId} /> : null],
     ['Caller', [entry.caller, entry.keyName, entry.callerId].filter(Boolean).join(' ') || null],
     ['User', entry.userId === null ? null : <UserLink id={entry.userId} />],

@@ -18,7 +18,7 @@ import { actionWords, countOf, reasonWords, statusTones } from './moderation-wor
 
 type NameOf = (id: string) => string;
 
-/** One target: what was said, by whom and among what, who reported it and why, and what to do. */
+/** One reported target: the message, its author and context, the reporters with their reasons, and the decision. */
 export function CaseDetails(props: {
   of: ReportCase;
   keysOn: boolean;
@@ -126,11 +126,11 @@ function Reported({ item: { snapshot, laterSnapshots } }: { item: ReportCase }):
   if (!snapshot)
     return (
       <Text c="dimmed" fs="italic">
-        What it said is gone: it was deleted for good, or its author was erased.
+        The content is no longer available: the message was deleted for good, or its author was erased.
       </Text>
     );
   return (
-    <Stack gap="xs" component="section" aria-label="What was reported">
+    <Stack gap="xs" component="section" aria-label="The report">
       <Snapshot of={snapshot} />
       {laterSnapshots.map((later) => (
         <div key={later.version}>
@@ -174,7 +174,9 @@ const Decision = ({ item }: { item: ReportCase }): ReactNode => (
       {item.resolvedBy === null ? 'by your server' : `by ${item.resolvedBy}`}
     </Text>
     <Text size="sm" c="dimmed">
-      {item.actions.length === 0 ? 'Nothing was done.' : item.actions.map((a) => actionWords[a]).join(', ')}
+      {item.actions.length === 0
+        ? 'No action was taken.'
+        : item.actions.map((a) => actionWords[a]).join(', ')}
     </Text>
     {item.resolution === null ? null : (
       <Text size="sm" mt={4} className="wrap" dir="auto">
@@ -187,9 +189,9 @@ const Decision = ({ item }: { item: ReportCase }): ReactNode => (
 function Reporters({ item, nameOf }: { item: ReportCase; nameOf: NameOf }): ReactNode {
   const more = item.reports - item.latest.length;
   return (
-    <section aria-label="Who reported it">
+    <section aria-label="Reporters">
       <Title order={3} size="h5" mb={6}>
-        Who reported it
+        Reporters
       </Title>
       <ul className="desk-plain">
         {item.latest.map(({ id, reporterId, reason, note, at }) => (
@@ -235,7 +237,7 @@ function Surroundings({ conversationId, seq }: { conversationId: string; seq: nu
   return (
     <section aria-label="The messages around it">
       <Title order={3} size="h5" mb={6}>
-        Around it
+        Messages around it
       </Title>
       {page.error ? <Failed error={page.error} retry={() => void page.refetch()} /> : null}
       {!page.data && !page.error ? <Loading what="the messages around it" /> : null}

@@ -62,7 +62,7 @@ export function Decide(props: {
       },
       {
         onSuccess: () => props.decided(status === 'resolved' ? 'Resolved.' : 'Dismissed.'),
-        // Somebody else was faster: the list shows what they decided.
+        // Another moderator was faster: the list shows that decision.
         onError: ({ code }) => void (code === 'state_conflict' && client.invalidateQueries()),
       },
     );

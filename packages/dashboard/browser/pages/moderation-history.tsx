@@ -9,7 +9,7 @@ import { actionWords, countOf, reasonWords, saidIn, statusTones } from './modera
 
 const most = 6;
 
-/** What else is known of the user: what holds for it now, and earlier reports. */
+/** The reported user: current restrictions and earlier reports. */
 export function UserHistory(props: {
   userId: string;
   except: string;

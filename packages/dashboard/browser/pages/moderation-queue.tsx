@@ -44,7 +44,7 @@ export function Queue(): ReactNode {
       ) : !pages.items ? (
         <Loading what="reports" />
       ) : pages.items.length === 0 ? (
-        <Empty title={status === 'open' ? 'Nothing waits for a decision' : 'No such reports'}>
+        <Empty title={status === 'open' ? 'No open reports' : 'No such reports'}>
           People report messages, users and conversations with <code>client.report()</code> or the React kit.
           Word lists can report, too.
         </Empty>

@@ -21,8 +21,8 @@ export const ModerationRules = (): ReactNode => (
 
 const actions: Record<WordList['action'], string> = {
   reject: 'refuse the message',
-  mask: 'turn the letters into stars',
-  report: 'send it, and report it',
+  mask: 'replace the letters with stars',
+  report: 'send the message and report it',
 };
 const places: Record<WordList['conversations'], string> = { all: 'everywhere', group: 'in groups' };
 
@@ -41,15 +41,15 @@ function Lists(): ReactNode {
         rowKey={(list) => list.name}
         columns={[
           { title: 'Name', cell: (list) => <span className="mono">{list.name}</span> },
-          { title: 'What happens', cell: (list) => actions[list.action] },
-          { title: 'Where', cell: (list) => places[list.conversations] },
+          { title: 'Action', cell: (list) => actions[list.action] },
+          { title: 'Conversations', cell: (list) => places[list.conversations] },
           { title: 'Entries', cell: (list) => list.entries },
           { title: 'Changed', cell: (list) => <Time at={list.updatedAt} />, wide: true },
           { title: '', cell: (list) => (may ? <ListActions list={list} /> : null) },
         ]}
         empty={
           <Empty title="No word lists yet" action={add(true)}>
-            What clients send and edit is compared with them: refused, masked, or sent and reported.
+            Messages and edits of clients that match a list are refused, masked or reported.
           </Empty>
         }
       />
@@ -72,7 +72,7 @@ function ListActions({ list: { name } }: { list: WordListSummary }): ReactNode {
         error={remove.error}
         onConfirm={() => remove.mutateAsync({ name })}
       >
-        From then on its words pass. Messages from before stay as they are.
+        New messages are no longer compared with this list. Existing messages stay as they are.
       </ConfirmButton>
       <Modal opened={opened} onClose={() => setOpened(false)} title={`Edit the list ${name}`}>
         <LoadedForm name={name} close={() => setOpened(false)} />
@@ -119,20 +119,20 @@ function ListForm({ list, close }: { list?: WordList; close: () => void }): Reac
         />
       )}
       <NativeSelect
-        label="What happens"
+        label="Action"
         value={action}
         data={Object.entries(actions).map(([value, label]) => ({ value, label }))}
         onChange={(event) => setAction(event.currentTarget.value as WordList['action'])}
       />
       <NativeSelect
-        label="Where"
+        label="Conversations"
         value={conversations}
         data={Object.entries(places).map(([value, label]) => ({ value, label }))}
         onChange={(event) => setConversations(event.currentTarget.value as WordList['conversations'])}
       />
       <Textarea
         label="Entries"
-        description="One word or row of words a line; * stands for any letters of one word"
+        description="One word or phrase in each line; * stands for any letters of one word"
         autosize
         minRows={4}
         maxRows={14}
@@ -162,7 +162,7 @@ function Rules(): ReactNode {
   const rules: [label: string, about: string, checked: boolean, onChange: (on: boolean) => void][] = [
     [
       'Owners of groups set roles',
-      'They make members moderators, and moderators members. Your server always can.',
+      'Owners may appoint and dismiss moderators. Your server always may.',
       settings.ownersSetRoles,
       (on) => set({ ownersSetRoles: on }),
     ],
@@ -174,7 +174,7 @@ function Rules(): ReactNode {
     ],
     [
       'People can block each other',
-      'Blocks that exist stay when this is off.',
+      'Existing blocks stay when this is off.',
       feature('blocks').checked,
       feature('blocks').onChange,
     ],

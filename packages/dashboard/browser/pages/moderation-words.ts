@@ -30,12 +30,12 @@ export const statusTones: Record<ReportCase['status'], TagTone> = {
 export const countOf = (reports: number): string =>
   reports === 1 ? '1 report' : `${reports >= 1_000 ? '1,000+' : reports} reports`;
 
-/** One line about what was reported. */
+/** One line about the reported content. */
 export function saidIn({ target, snapshot, latest }: ReportCase): string {
   if (target.kind !== 'message')
     return (
       latest.find(({ note }) => note !== null)?.note ?? (target.kind === 'user' ? 'the user' : 'as a whole')
     );
-  if (!snapshot) return 'a message that is gone';
+  if (!snapshot) return 'a message that no longer exists';
   return snapshot.text ?? snapshot.poll?.question ?? (snapshot.files.join(', ') || 'a message without text');
 }

@@ -15,7 +15,7 @@ export default function Moderation(): ReactNode {
     <Page
       title="Moderation"
       call={shown === 'queue' ? ['reports.list', { status: 'open' }] : ['wordLists.list', {}]}
-      about="What people and word lists reported, and what becomes of it. Your reading is noted in the audit."
+      about="Reports by users and word lists, and the decisions about them. The audit log records that you read reports."
     >
       {may ? (
         <Tabs
@@ -36,7 +36,8 @@ export default function Moderation(): ReactNode {
         </Tabs>
       ) : (
         <Empty title="Reports are for developers">
-          They show what people wrote. An owner or admin of the organization can give you the role developer.
+          Reports show messages of users. An owner or admin of the organization can give you the role
+          developer.
         </Empty>
       )}
     </Page>

@@ -31,7 +31,7 @@ export default function NewEnvironment({ session }: { session: Session }): React
         <Stack maw={560}>
           <Secret value={made.secretKey} />
           <Group>
-            <Button onClick={() => navigate(`/${made.id}`)}>I have kept it. Go on</Button>
+            <Button onClick={() => navigate(`/${made.id}`)}>I have saved it. Continue</Button>
           </Group>
         </Stack>
       </Page>
@@ -74,15 +74,11 @@ export default function NewEnvironment({ session }: { session: Session }): React
             onChange={(value) => setKind(value as 'development' | 'production')}
           >
             <Stack gap="xs" mt={4}>
-              <Radio
-                value="development"
-                label="development"
-                description="Unsigned tokens work. To try things."
-              />
+              <Radio value="development" label="development" description="For tests: unsigned tokens work." />
               <Radio
                 value="production"
                 label="production"
-                description="Only signed tokens. What destroys something asks for the name."
+                description="Only signed tokens work. You type the name to confirm a deletion."
               />
             </Stack>
           </Radio.Group>

@@ -7,7 +7,7 @@ import { useMay } from '../api/roles.ts';
 import { Field } from '../ui/field.tsx';
 import { DialogForm, NewButton } from '../ui/form.tsx';
 
-/** Users and conversations that are made by hand; whoever made one is led to it. */
+/** Forms that create users and conversations; they lead to the new record. */
 
 /** Ids of users, with commas or spaces between them. */
 export const idsOf = (text: string): string[] => text.split(/[\s,]+/u).filter((id) => id !== '');
@@ -43,7 +43,7 @@ function UserForm({ close }: { close: () => void }): ReactNode {
     >
       <Field
         label="Id"
-        description="The id of the person in your own system. A user who exists gets the name."
+        description="The id of the person in your own system. An existing user gets this name."
         placeholder="alice"
         required
         autoComplete="off"
@@ -78,13 +78,13 @@ function ConversationForm({ close }: { close: () => void }): ReactNode {
     >
       <Radio.Group label="Kind" value={type} onChange={(value) => setType(value as 'direct' | 'group')}>
         <Group mt={4}>
-          <Radio value="direct" label="between two" />
+          <Radio value="direct" label="direct" />
           <Radio value="group" label="group" />
         </Group>
       </Radio.Group>
       <Field
         label="Members"
-        description={`Ids of ${type === 'direct' ? 'two users' : 'users'}, separated by commas. Users who do not exist are created.`}
+        description={`Ids of ${type === 'direct' ? 'two users' : 'users'}, separated by commas. Users that do not exist are created.`}
         placeholder="alice, bob"
         required
         autoComplete="off"

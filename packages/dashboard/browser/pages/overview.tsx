@@ -19,7 +19,7 @@ export default function Overview(): ReactNode {
   const sink = useCall('storage.get', {}, { everyMs: 30_000 }).data?.sink;
   const name = useEnvironment()?.name;
   const has = overview.data?.has;
-  // Whoever saw it begin sees the end of it.
+  // A user who saw the first step of the quick start also sees the last one.
   const [began, setBegan] = useState(false);
   if (has && !has.messages && !began) setBegan(true);
   const needs = overview.data ? needsOf(overview.data, sink) : [];
@@ -29,7 +29,7 @@ export default function Overview(): ReactNode {
       about={
         overview.data ? (
           <>
-            {name} · the last hour, looked at <Time at={overview.data.at} />
+            {name} · the last hour, refreshed <Time at={overview.data.at} />
           </>
         ) : undefined
       }
@@ -78,7 +78,7 @@ function Now(props: {
             note:
               peak.messages === 0
                 ? 'none in the last hour'
-                : `most: ${plain(peak.messages)} a minute at ${clock(peak.t)}`,
+                : `peak: ${plain(peak.messages)} in the minute at ${clock(peak.t)}`,
           },
           {
             label: 'Failed requests',
@@ -99,15 +99,15 @@ function Now(props: {
             note:
               webhooks.endpoints === 0
                 ? 'your server gets no events'
-                : `work; ${webhooks.succeeded} delivered, ${webhooks.pending} waiting`,
+                : `healthy; ${webhooks.succeeded} events delivered, ${webhooks.pending} waiting`,
           },
           {
             label: 'Storage',
             href: `/${env}/storage`,
-            value: sink && (sink.status === 'idle' ? 'here' : sink.status),
+            value: sink && (sink.status === 'idle' ? 'managed' : sink.status),
             note:
               sink === undefined || sink.status === 'idle'
-                ? 'history stays with this service'
+                ? 'this service keeps the history'
                 : `your database, ${Math.round(sink.lagSeconds)} s behind`,
           },
         ]}
@@ -115,7 +115,7 @@ function Now(props: {
       <div className="two needs-first">
         <Section title="The last hour">
           <MirroredBars
-            title="Said and heard"
+            title="Messages and requests"
             unit="per minute"
             rows={series}
             step={clock}
@@ -123,9 +123,9 @@ function Now(props: {
             down={{ label: 'requests', value: (step) => step.requests }}
           />
         </Section>
-        <Section title="Needs you">
+        <Section title="Needs attention">
           {needs.length === 0 ? (
-            <Text c="dimmed">Nothing. Endpoints, storage and requests are looked at here.</Text>
+            <Text c="dimmed">Nothing. This list shows problems of endpoints, storage and requests.</Text>
           ) : (
             <Stack className="needs" gap="md">
               {needs.map((need) => (

@@ -28,7 +28,7 @@ export default function Push(): ReactNode {
     <Page title="Push" call={['push.listCredentials', {}]}>
       <Section title="Credentials">
         {credentials.data.data.length === 0 ? (
-          <Empty title="No provider is set up">Members who are not connected then get no push.</Empty>
+          <Empty title="No provider is set up">Members who are not connected get no push.</Empty>
         ) : null}
         {credentials.data.data.map(({ provider, setAt }) => (
           <Group key={provider} justify="space-between">
@@ -43,7 +43,7 @@ export default function Push(): ReactNode {
                 error={remove.error}
                 onConfirm={() => remove.mutateAsync({ provider })}
               >
-                No push goes out through this provider any more.
+                Parley sends no more pushes through this provider.
               </ConfirmButton>
             ) : null}
           </Group>
@@ -94,7 +94,7 @@ function SetCredentials({ known }: { known: PushProviderName[] }): ReactNode {
           />
           <Textarea
             label="Credentials as JSON"
-            description="As the provider issues them. They are sealed at once, and nothing shows them again."
+            description="The file from the provider. The service encrypts it and never shows it again."
             autosize
             minRows={4}
             maxRows={12}

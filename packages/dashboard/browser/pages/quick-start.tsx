@@ -28,7 +28,7 @@ export function QuickStart({ arrived }: { arrived: boolean }): ReactNode {
         Send your first message
       </Title>
       <Text c="dimmed" mb="lg">
-        Three steps, about two minutes. This page notices when it happens.
+        Three steps, about two minutes. This page follows your progress.
       </Text>
       <div className="two">
         <div>
@@ -64,7 +64,7 @@ export function QuickStart({ arrived }: { arrived: boolean }): ReactNode {
                   <i />
                   <i />
                 </span>
-                Waiting for your first message: it shows up here by itself.
+                Waiting for your first message. It appears here by itself.
               </Group>
             )}
           </Step>
@@ -93,7 +93,7 @@ const Step = (props: {
   </div>
 );
 
-/** A key is there from the start; only who has not kept it needs another. */
+/** The first start made a key; a user who did not save it needs another one. */
 function Key(props: {
   env: string;
   made: string | null;
@@ -109,13 +109,13 @@ function Key(props: {
     },
   });
   if (props.made !== null) return <Secret value={props.made} />;
-  if (props.known) return <Text c="dimmed">The key that you have just seen is filled in below.</Text>;
+  if (props.known) return <Text c="dimmed">The code below contains the key that you have just seen.</Text>;
   return (
     <Stack gap="xs" align="flex-start">
       <Text c="dimmed">
         {live.length === 0
           ? 'Your server needs a secret key.'
-          : `The key ${live[0]!.id} is there; its secret was shown when it was created. Put it in place of sk_live_…, or fill in another.`}
+          : `The key ${live[0]!.id} is there; its secret was shown when it was created. Put it in place of sk_live_…, or create another key.`}
       </Text>
       {may ? (
         <Button
@@ -132,7 +132,7 @@ function Key(props: {
   );
 }
 
-/** The newest conversation, with what was said in it for those who may read that. */
+/** The newest conversation, with its last message for users who may read messages. */
 function Arrived(): ReactNode {
   const env = useEnv();
   const conversation = useCall('explorer.conversations', { limit: 1 }).data?.data[0];
@@ -142,7 +142,7 @@ function Arrived(): ReactNode {
   const nameOf = useNames([message?.senderId ?? null]);
   return (
     <Stack gap="xs" role="status">
-      <Text fw={600}>It is here</Text>
+      <Text fw={600}>Your message has arrived</Text>
       {message?.senderId ? <Person id={message.senderId} name={nameOf(message.senderId)} /> : null}
       {message?.text ? (
         <div className="bubble" dir="auto">
@@ -179,7 +179,7 @@ const Meanwhile = ({ playground, env }: { playground: boolean; env: string }): R
       <Icon of={BookIcon} /> Read the reference
     </Anchor>
     <Anchor component={Link} href={`/${env}/webhooks`} className="person">
-      <Icon of={WebhookIcon} /> Let your server know, with a webhook
+      <Icon of={WebhookIcon} /> Send events to your server with a webhook
     </Anchor>
   </Stack>
 );

@@ -19,14 +19,16 @@ export function SecondFactor({ account }: { account: Account }): ReactNode {
       <Text>
         {account.twoFactor
           ? 'Your password alone is not enough to sign in.'
-          : 'Whoever knows your password can sign in. A second factor prevents that.'}
+          : 'Anybody who knows your password can sign in. A second factor prevents that.'}
       </Text>
       <Totp on={account.totp} showCodes={setCodes} />
       <Passkeys showCodes={setCodes} />
       {account.twoFactor ? <Renew left={account.recoveryCodes} showCodes={setCodes} /> : null}
       <SecretDialog opened={codes !== null} onClose={() => setCodes(null)} title="Your recovery codes" secret>
         <Stack>
-          <Text>They are shown once. Each lets you in once when you have lost your other factors.</Text>
+          <Text>
+            The codes are shown only once. Each code works once, if you have lost your other factors.
+          </Text>
           <Code block tabIndex={0} aria-label="Recovery codes">
             {codes?.join('\n')}
           </Code>
@@ -61,7 +63,7 @@ function Totp({ on, showCodes }: { on: boolean; showCodes: ShowCodes }): ReactNo
           error={remove.error}
           onConfirm={() => remove.mutateAsync({})}
         >
-          Codes of your authenticator app are no longer asked for.
+          Sign-in no longer asks for codes of your authenticator app.
         </ConfirmButton>
       </Group>
     );
@@ -144,7 +146,7 @@ function Passkeys({ showCodes }: { showCodes: ShowCodes }): ReactNode {
             error={remove.error}
             onConfirm={() => remove.mutateAsync({ passkeyId: passkey.id })}
           >
-            It no longer signs you in.
+            You can no longer sign in with it.
           </ConfirmButton>
         </Group>
       ))}
@@ -195,7 +197,7 @@ function Renew({ left, showCodes }: { left: number; showCodes: ShowCodes }): Rea
         error={renew.error}
         onConfirm={() => renew.mutateAsync({})}
       >
-        The codes you have now stop working.
+        Your current codes stop working.
       </ConfirmButton>
     </Group>
   );

@@ -52,15 +52,15 @@ const choices = [
     label: 'Conversations that clients may create',
     about: 'Your server may always create all kinds.',
     options: [
-      ['all', 'Direct ones and groups'],
-      ['direct', 'Direct ones'],
+      ['all', 'Direct conversations and groups'],
+      ['direct', 'Direct conversations'],
       ['none', 'None'],
     ],
   }),
   choice({
     name: 'pushMode',
-    label: 'Who sends pushes',
-    about: 'Your server hears of each by the webhook notification.needed.',
+    label: 'Sender of pushes',
+    about: 'With your server, each push becomes a webhook notification.needed.',
     options: [
       ['providers', 'Parley, with your credentials'],
       ['webhook', 'Your server'],
@@ -69,8 +69,8 @@ const choices = [
   }),
   choice({
     name: 'pushContent',
-    label: 'What pushes show',
-    about: 'Google, Apple and Expo can read what their pushes show.',
+    label: 'Content of pushes',
+    about: 'Google, Apple and Expo can read the content of their pushes.',
     options: [
       ['full', 'Names and text'],
       ['name', 'Names only'],
@@ -79,11 +79,11 @@ const choices = [
   }),
   choice({
     name: 'defaultLevel',
-    label: 'Which messages are pushed',
-    about: 'To members who have chosen no level for a conversation.',
+    label: 'Pushed messages',
+    about: 'For members who have not chosen a level in a conversation.',
     options: [
       ['all', 'All'],
-      ['mentions', 'Those that mention them'],
+      ['mentions', 'Messages that mention them'],
     ],
   }),
 ];
@@ -101,7 +101,7 @@ function Form({ env }: { env: Environment }): ReactNode {
           update.mutate({ environmentId: env.id, name, settings });
         }}
       >
-        <Setting label="Name" about="Production asks for it before anything is destroyed.">
+        <Setting label="Name" about="In production you type the name to confirm a deletion.">
           {(labelled) => (
             <TextInput
               {...labelled}
@@ -131,8 +131,8 @@ function Form({ env }: { env: Environment }): ReactNode {
             label="Accept unsigned development tokens"
             about={
               env.local
-                ? 'Only from the machine that the service runs on, because the first start created this environment.'
-                : 'Anybody who reaches this service can then be any user. Never on the open network.'
+                ? 'Only from the machine of the service, because the first start created this environment.'
+                : 'Anybody who can reach this service can then act as any user. Never allow this on a public network.'
             }
           >
             {(labelled) => (
@@ -166,7 +166,7 @@ function Suspend({ env }: { env: Environment }): ReactNode {
   return (
     <Section title={env.status === 'active' ? 'Suspend the environment' : 'The environment is suspended'}>
       <Text c="dimmed">
-        While it is suspended every request is refused and every socket closed. Nothing is lost.
+        A suspended environment refuses every request and closes every socket. No data is lost.
       </Text>
       <Group>
         {env.status === 'active' ? (
@@ -177,7 +177,8 @@ function Suspend({ env }: { env: Environment }): ReactNode {
             error={update.error}
             onConfirm={() => update.mutateAsync({ environmentId: env.id, status: 'suspended', ...confirmed })}
           >
-            Every request is refused and every socket closes until it is active again. Nothing is lost.
+            The environment refuses every request and closes every socket until you activate it. No data is
+            lost.
           </ConfirmButton>
         ) : (
           <Button

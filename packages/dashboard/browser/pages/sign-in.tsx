@@ -22,7 +22,7 @@ export default function SignIn(): ReactNode {
         <Anchor component={Link} href="/sign-up" inherit underline="always">
           sign up
         </Anchor>{' '}
-        where it is open.
+        if this service allows it.
       </Text>
     </Card>
   );

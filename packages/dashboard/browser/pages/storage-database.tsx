@@ -111,7 +111,7 @@ function SlotActions({
                 error={promote.error}
                 onConfirm={() => promote.mutateAsync({ slot: name })}
               >
-                Where it is another database, history is copied into it first.
+                If it is another database, the history is copied into it first.
               </ConfirmButton>
             )}
             {type === 'http' ? (
@@ -194,7 +194,7 @@ function SetDatabase({ name, replaces }: { name: SlotName; replaces: boolean }):
         {set.isSuccess ? (
           secret === undefined ? (
             <>
-              <Text>It is set. Test it next.</Text>
+              <Text>The URL is saved. Test it now.</Text>
               <Button onClick={close}>Done</Button>
             </>
           ) : (
@@ -258,7 +258,7 @@ export function Migrate(): ReactNode {
       <Stack maw={560} gap="xs">
         <Field
           label="Or let this service create the tables, with an admin’s URL"
-          description="The URL is used once and not kept. The writer that it creates goes into slot a."
+          description="The service uses this URL once and does not store it. It puts the new database user into slot a."
           autoComplete="off"
           required
           value={adminUrl}

@@ -85,7 +85,7 @@ export function Media({ storage: { media } }: { storage: StorageRecord }): React
             aria-expanded={setting}
             onClick={() => setSetting(!setting)}
           >
-            {own ? 'Use another storage' : 'Use a storage of your own'}
+            {own ? 'Use another storage' : 'Use your own storage'}
           </Button>
           {own ? (
             <ConfirmButton
@@ -95,7 +95,7 @@ export function Media({ storage: { media } }: { storage: StorageRecord }): React
               error={remove.error}
               onConfirm={() => remove.mutateAsync({})}
             >
-              Old files stay where they are, and readable.
+              Old files stay in your storage and can still be read.
             </ConfirmButton>
           ) : null}
         </Group>
@@ -105,7 +105,7 @@ export function Media({ storage: { media } }: { storage: StorageRecord }): React
         <Stack maw={480} gap="sm" className="box">
           <Field
             label="Origin of your web app"
-            description="Where browsers upload from: tests then try its CORS rules too."
+            description="The origin that browsers upload from: the test then also checks the CORS rules."
             placeholder="https://app.example.com"
             autoComplete="off"
             value={origin}
@@ -144,7 +144,7 @@ function SetMedia({ asked }: { asked: { origin?: string } }): ReactNode {
   const [, fields] = forms[provider];
   return (
     <form
-      aria-label="Keep files in a storage of your own"
+      aria-label="Keep files in your own storage"
       onSubmit={(event) => {
         event.preventDefault();
         const given = fields.map(([name]) => [name, values[name] ?? '']).filter(([, value]) => value !== '');
@@ -153,7 +153,7 @@ function SetMedia({ asked }: { asked: { origin?: string } }): ReactNode {
     >
       <Stack gap="sm">
         <NativeSelect
-          label="A storage of your own"
+          label="Your own storage"
           value={provider}
           onChange={(event) => setProvider(event.currentTarget.value as Provider)}
           data={Object.entries(forms).map(([value, [label]]) => ({ value, label }))}

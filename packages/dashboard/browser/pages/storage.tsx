@@ -25,7 +25,7 @@ export default function Storage(): ReactNode {
   return (
     <Page title={titleOf(data)} about={aboutOf(data)} call={['storage.get', {}]}>
       {data.sink.error === null ? null : (
-        <Alert color="red" variant="light" role="alert" title="Your database does not take what it is sent">
+        <Alert color="red" variant="light" role="alert" title="Your database refuses writes">
           {data.sink.error} {data.sink.backlog} changes wait with this service; none is lost.
         </Alert>
       )}
@@ -33,8 +33,8 @@ export default function Storage(): ReactNode {
       <Delivery storage={data} />
       <Section title="Connections">
         <Text c="dimmed">
-          There are two, so that credentials change without a gap: set the one that is not in use, test it,
-          then promote it.
+          There are two slots, so that you can change credentials without a gap: set the slot that is not in
+          use, test it, then promote it.
           {data.egressIp === null ? '' : ` This service connects from ${data.egressIp}.`}
         </Text>
         <SimpleGrid cols={{ base: 1, md: 2 }}>
@@ -59,13 +59,13 @@ const copies: Record<NonNullable<StorageRecord['sink']['copy']>['kind'], string>
 function titleOf({ sink, mode }: StorageRecord): string {
   if (sink.copy) return copies[sink.copy.kind];
   if (mode === 'managed') return 'History stays with this service';
-  return sink.status === 'failing' ? 'Your database does not take history' : 'History goes to your database';
+  return sink.status === 'failing' ? 'Your database refuses history' : 'History goes to your database';
 }
 
 function aboutOf({ sink, mode, bufferRetention }: StorageRecord): string {
-  if (sink.copy) return 'People keep talking meanwhile. Nothing waits for the copy.';
+  if (sink.copy) return 'Users can chat meanwhile; nothing waits for the copy.';
   return mode === 'managed'
-    ? 'A database of your own can keep it instead.'
+    ? 'Your own database can keep it instead.'
     : `This service keeps the last ${spans[bufferRetention] ?? bufferRetention} too, and reads the rest from you.`;
 }
 
@@ -145,7 +145,11 @@ function Delivery({ storage: { sink, mode, bufferRetention } }: { storage: Stora
           value: sink.refused,
           note: sink.refused === 0 ? 'none set aside' : 'they stay with this service',
         },
-        { label: 'Kept here too', value: spans[bufferRetention] ?? bufferRetention, note: 'at least' },
+        {
+          label: 'Also kept by this service',
+          value: spans[bufferRetention] ?? bufferRetention,
+          note: 'at least',
+        },
         {
           label: 'Erasures wait',
           value: sink.erasures,
@@ -170,7 +174,7 @@ function Mode({ storage }: { storage: StorageRecord }): ReactNode {
   const [mode, setMode] = useState(storage.mode);
   const [bufferRetention, setRetention] = useState(storage.bufferRetention);
   return (
-    <Section title="Where history is kept">
+    <Section title="Storage of history">
       <Stack maw={560}>
         <Radio.Group
           label="History"
@@ -181,8 +185,8 @@ function Mode({ storage }: { storage: StorageRecord }): ReactNode {
             <Radio value="managed" label="with this service" disabled={!may} />
             <Radio
               value="byo_db"
-              label="in a database of your own"
-              description="Needs a connection in use whose test passed. This service keeps what is recent."
+              label="in your own database"
+              description="Needs a connection in use whose test passed. This service keeps recent messages."
               disabled={!may}
             />
           </Stack>
@@ -199,7 +203,7 @@ function Mode({ storage }: { storage: StorageRecord }): ReactNode {
             <ConfirmButton
               harmless
               label="Apply"
-              title="Change where history is kept?"
+              title="Change the storage of history?"
               typed={mode === storage.mode ? undefined : typed}
               pending={update.isPending}
               error={update.error}

@@ -66,7 +66,7 @@ function Organization({ organization }: { organization: { id: string; name: stri
           error={leave.error}
           onConfirm={() => leave.mutateAsync({ organizationId })}
         >
-          You lose access at once. Only an invitation brings you back.
+          You lose access at once. You need an invitation to come back.
         </ConfirmButton>
         {useMay('organizations.delete') ? (
           <ConfirmButton
@@ -77,7 +77,7 @@ function Organization({ organization }: { organization: { id: string; name: stri
             error={remove.error}
             onConfirm={() => remove.mutateAsync({ organizationId, name: organization.name })}
           >
-            All of its environments end at once: keys and tokens are refused, sockets close, and users,
+            All its environments end at once: keys and tokens are refused, sockets close, and users,
             conversations, messages and files are removed. It cannot be undone.
           </ConfirmButton>
         ) : null}
@@ -147,8 +147,8 @@ function People({ organizationId }: { organizationId: string }): ReactNode {
         empty={<Empty title="Nobody" />}
       />
       <Text size="sm" c="dimmed">
-        Owners may do everything; admins all but change owners; developers have environments, keys, webhooks
-        and what people wrote; viewers read, but never content or secrets.
+        Owners may do everything; admins may do everything except change owners; developers manage
+        environments, keys and webhooks and read messages; viewers read, but no messages or secrets.
       </Text>
     </Section>
   );
@@ -163,7 +163,7 @@ function Invitations({ organizationId }: { organizationId: string }): ReactNode 
     <Section title="Open invitations" actions={<Invite organizationId={organizationId} />}>
       {invitations.error ? <Failed error={invitations.error} /> : null}
       {withdraw.error ? <Failed error={withdraw.error} /> : null}
-      {invitations.data?.data.length === 0 ? <Empty title="Nobody is invited right now" /> : null}
+      {invitations.data?.data.length === 0 ? <Empty title="No open invitations" /> : null}
       {invitations.data?.data.map((invitation) => (
         <Group key={invitation.id} justify="space-between">
           <span>
@@ -194,11 +194,11 @@ function Invite({ organizationId }: { organizationId: string }): ReactNode {
   };
   return (
     <>
-      <Button onClick={() => setOpened(true)}>Invite somebody</Button>
+      <Button onClick={() => setOpened(true)}>Invite a person</Button>
       <SecretDialog
         opened={opened}
         onClose={close}
-        title="Invite somebody"
+        title="Invite a person"
         secret={Boolean(invite.data?.link)}
       >
         {invite.data ? (
@@ -209,7 +209,7 @@ function Invite({ organizationId }: { organizationId: string }): ReactNode {
               </Secret>
             ) : (
               <Alert color="teal" variant="light">
-                The invitation is on its way to {invite.data.email}.
+                The invitation was sent to {invite.data.email}.
               </Alert>
             )}
             {invite.data.link ? null : <Button onClick={close}>Done</Button>}

@@ -18,7 +18,7 @@ import { plain } from '../ui/figures.ts';
 import { Empty, Failed } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 
-/** Frames of one user's sockets as they go by, without what they say. */
+/** Live frames of one user's sockets, without their content. */
 
 /** As many as the service sends in one trace. */
 const mostLines = 2_000;
@@ -33,9 +33,9 @@ export default function Trace(): ReactNode {
         <FilterText name="userId" label="User" placeholder="alice" />
       </FilterBar>
       {userId === '' ? (
-        <Empty title="Whose frames?">
-          You see every frame of the user’s sockets for two minutes: its kind, size and conversation, never
-          what it says. The audit notes that you looked.
+        <Empty title="Choose a user">
+          You see every frame of the user’s sockets for two minutes: kind, size and conversation, but not the
+          content. The audit log records that you traced the user.
         </Empty>
       ) : (
         <Frames key={userId} userId={userId} />
@@ -94,8 +94,8 @@ function Frames({ userId }: { userId: string }): ReactNode {
           {trace.running
             ? trace.sessions === null
               ? 'Beginning …'
-              : `Following ${trace.sessions} open ${trace.sessions === 1 ? 'socket' : 'sockets'} and those that come.`
-            : 'Each frame with its kind, size and conversation, never what it says. The audit notes that you looked.'}
+              : `Following ${trace.sessions} open ${trace.sessions === 1 ? 'socket' : 'sockets'}, and sockets that open later.`
+            : 'Each frame with its kind, size and conversation, but not its content. The audit log records that you traced the user.'}
         </Text>
       </Group>
       {trace.failure ? <Failed error={trace.failure} /> : null}
@@ -115,7 +115,7 @@ function Frames({ userId }: { userId: string }): ReactNode {
                   </span>
                 ),
               },
-              { title: 'Way', cell: (line) => <Direction line={line} name={name} /> },
+              { title: 'Direction', cell: (line) => <Direction line={line} name={name} /> },
               { title: 'Frame', cell: (line) => <span className="mono">{line.e ?? line.t}</span> },
               {
                 title: 'Conversation',
@@ -135,7 +135,7 @@ function Frames({ userId }: { userId: string }): ReactNode {
           />
         </>
       ) : trace.running ? (
-        <Empty title="Nothing went by yet">Frames appear here as they are sent.</Empty>
+        <Empty title="No frames yet">Frames appear here as they are sent.</Empty>
       ) : null}
     </>
   );
@@ -160,7 +160,7 @@ function Totals({ of, name }: { of: Numbered[]; name: string }): ReactNode {
   );
 }
 
-/** What the user says goes up, what the user hears comes down. */
+/** An arrow up for frames from the user, an arrow down for frames to the user. */
 const Direction = ({ line, name }: { line: TraceLine; name: string }): ReactNode =>
   line.direction === undefined ? null : line.direction === 'in' ? (
     <span className="frame-in">

@@ -38,13 +38,13 @@ export default function Usage(): ReactNode {
             // A figure of the whole month: it stands once, at the month's latest step.
             cell: (row) => (newestOfMonth.get(row.date.slice(0, 7)) === row.date ? row.mau : ''),
           },
-          { title: 'Most connections', cell: (row) => row.peakConnections },
+          { title: 'Peak connections', cell: (row) => row.peakConnections },
           { title: 'Messages', cell: (row) => row.messages },
           { title: 'Requests', cell: (row) => row.apiRequests, wide: true },
           { title: 'Webhooks', cell: (row) => row.webhookDeliveries, wide: true },
           { title: 'Pushes', cell: (row) => row.pushSent, wide: true },
         ]}
-        empty={<Empty title="Nothing in this range" />}
+        empty={<Empty title="No data in this range" />}
       />
     </Page>
   );
@@ -59,16 +59,16 @@ function Plan({ usage: { plan, data } }: { usage: UsageReport }): ReactNode {
           label="Active users this month"
           used={last?.mau ?? 0}
           limit={plan.mauLimit}
-          note="Distinct users who sent, read, connected or joined a call in the calendar month (UTC). Over the limit, those who are active go on; others wait for the next month."
+          note="Distinct users who sent, read, connected or joined a call in the calendar month (UTC). Above the limit, active users continue; other users wait for the next month."
         />
         <Share
-          label="Most connections at once, in the latest row"
+          label="Peak connections, in the latest row"
           used={last?.peakConnections ?? 0}
           limit={plan.connectionLimit}
-          note="Open sockets on all nodes. Over the limit, a new one is told when to come again."
+          note="Open sockets on all nodes. Above the limit, a new socket is refused with a time to try again."
         />
         <Text size="sm" c="dimmed">
-          Whoever runs this service changes the plan.
+          The operator of this service changes the plan.
         </Text>
       </Stack>
     </Section>

@@ -115,12 +115,12 @@ function Devices({ userId }: { userId: string }): ReactNode {
                   error={remove.error}
                   onConfirm={() => remove.mutateAsync({ userId, deviceId: device.id })}
                 >
-                  It gets no push any more, until its app registers it again.
+                  The device gets no pushes until its app registers it again.
                 </ConfirmButton>
               ) : null,
           },
         ]}
-        empty={<Empty title="No devices">They come with the client SDK’s push.add.</Empty>}
+        empty={<Empty title="No devices">The client SDK registers them with push.add.</Empty>}
       />
     </Section>
   );

@@ -109,7 +109,7 @@ function Actions({ userId, deactivated }: { userId: string; deactivated: boolean
         }
       >
         <Stack gap="xs">
-          This cannot be undone. The user’s id, name and metadata go, everywhere.
+          This cannot be undone. The user’s id, name and metadata are removed everywhere.
           <Radio.Group
             label="Messages of the user"
             value={messages}
@@ -160,7 +160,7 @@ function Conversations({ userId }: { userId: string }): ReactNode {
           { title: 'Unread', cell: (item) => item.unreadCount },
           { title: 'Last activity', cell: (item) => <Time at={item.lastActivityAt} /> },
         ]}
-        empty={<Empty title="In no conversation" />}
+        empty={<Empty title="No conversations" />}
       />
     </Section>
   );

@@ -63,7 +63,7 @@ function UserList(): ReactNode {
             <Empty title="No user matches" />
           ) : (
             <Empty title="No users yet" action={<NewUser again />}>
-              Your server creates them, or a token does when it is first used.
+              Your server creates users. The first use of a token also creates its user.
             </Empty>
           )
         }

@@ -66,9 +66,7 @@ export function Deliveries({ webhookId, pages }: { webhookId: string; pages: Pag
             },
             { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} />, wide: true },
           ]}
-          empty={
-            <Empty title="Nothing was delivered yet">Send a test to see whether the endpoint answers.</Empty>
-          }
+          empty={<Empty title="No deliveries yet">Send a test to see whether the endpoint answers.</Empty>}
         />
       </Section>
       {detail === null || !wide ? null : (
@@ -91,7 +89,7 @@ const ok = ({ status }: WebhookAttempt): boolean => status !== null && status >=
 const answerOf = ({ error, status }: WebhookAttempt): string =>
   error ?? (status === null ? 'no answer' : String(status));
 
-/** One cell an attempt: full, red, hollow for the next, empty for those that may come. */
+/** One cell for each attempt: filled (delivered), red (failed), hollow (next), empty (later). */
 function Attempts({ delivery: { attempts, status } }: { delivery: WebhookDelivery }): ReactNode {
   const cells = Math.max(mostAttempts, attempts.length);
   const stateOf = (index: number): string | undefined => {
@@ -117,7 +115,7 @@ const Answer = ({ attempt }: { attempt: WebhookAttempt | undefined }): ReactNode
     'none yet'
   );
 
-/** What was tried, newest first, and what comes next. */
+/** The attempts, newest first, and the time of the next one. */
 function Detail({ webhookId, delivery }: { webhookId: string; delivery: WebhookDelivery }): ReactNode {
   const replay = useChange('webhooks.replay');
   const may = useMay('webhooks.update');
@@ -162,7 +160,7 @@ function Detail({ webhookId, delivery }: { webhookId: string; delivery: WebhookD
           >
             Replay this event
           </Button>
-          <span role="status">{replay.isSuccess ? 'On its way again.' : ''}</span>
+          <span role="status">{replay.isSuccess ? 'The event is sent again.' : ''}</span>
         </Group>
       ) : null}
       {replay.error ? <Failed error={replay.error} /> : null}
@@ -194,7 +192,7 @@ export function ReplayFailed({ webhookId }: { webhookId: string }): ReactNode {
       <ConfirmButton
         harmless
         primary
-        label="Replay what failed"
+        label="Replay failures"
         title="Replay failed deliveries?"
         pending={replay.isPending}
         error={replay.error}

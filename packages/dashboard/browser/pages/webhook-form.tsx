@@ -16,7 +16,7 @@ interface Given {
   description: string | null;
 }
 
-/** What an endpoint is: where it is, what it is told of, what it is for. */
+/** The fields of an endpoint: URL, events and description. */
 function EndpointForm(props: {
   begin: Pick<WebhookEndpoint, 'url' | 'events' | 'description'>;
   label: string;

@@ -60,7 +60,7 @@ const attemptsOf = (deliveries: WebhookDelivery[]) =>
 const worked = ({ status }: { status: number | null }): boolean =>
   status !== null && status >= 200 && status < 300;
 
-/** Whether it works, as far as the newest deliveries tell. */
+/** The state of the endpoint, from its newest deliveries. */
 function State({ endpoint, newest }: { endpoint: WebhookEndpoint; newest: WebhookDelivery[] }): ReactNode {
   if (endpoint.status === 'disabled')
     return (
@@ -151,7 +151,7 @@ const TestResult = ({ delivery }: { delivery: WebhookDelivery }): ReactNode => {
         ? attempt.error
           ? `The test failed: ${attempt.error}.`
           : `The endpoint answered ${attempt.status} within ${attempt.durationMs} ms.`
-        : 'The test is on its way.'}
+        : 'The test is sent.'}
     </Alert>
   );
 };
@@ -177,7 +177,7 @@ function Manage({ endpoint }: { endpoint: WebhookEndpoint }): ReactNode {
           error={rotate.error}
           onConfirm={() => rotate.mutateAsync({ webhookId })}
         >
-          Deliveries carry both signatures for 24 hours, so that you can change over without losing one.
+          Deliveries carry both signatures for 24 hours, so that you can switch without losing an event.
         </ConfirmButton>
         {endpoint.status === 'enabled' ? (
           <ConfirmButton

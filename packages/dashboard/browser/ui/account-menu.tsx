@@ -36,9 +36,7 @@ export function AccountMenu({ session }: { session: Session }): ReactNode {
       <div role="group" aria-label="Colours">
         {(['light', 'dark', 'auto'] as const).map((scheme) => (
           <MenuButton key={scheme} onClick={() => setColorScheme(scheme)} chosen={colorScheme === scheme}>
-            {scheme === 'auto'
-              ? 'Colours of the system'
-              : `${scheme[0]!.toUpperCase()}${scheme.slice(1)} colours`}
+            {scheme === 'auto' ? 'System colours' : `${scheme[0]!.toUpperCase()}${scheme.slice(1)} colours`}
           </MenuButton>
         ))}
       </div>

@@ -17,7 +17,7 @@ const systems: [RegExp, string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** "Firefox on Linux"; what is unknown stays as it was sent. */
+/** "Firefox on Linux"; an unknown user agent is shown unchanged. */
 export function browserName(agent: string): string {
   const browser = browsers.find(([pattern]) => pattern.test(agent))?.[1];
   const system = systems.find(([pattern]) => pattern.test(agent))?.[1];

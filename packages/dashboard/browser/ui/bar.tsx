@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { createPortal } from 'react-dom';
 
-/** A place in the bar above the page, for what a page puts there. It is there before the first page, which so is drawn once. */
+/** A slot in the bar above the page, which pages fill. The slot exists before the first page, so that the page is drawn once. */
 const slot = document.createElement('div');
 slot.className = 'bar-slot';
 

@@ -162,7 +162,7 @@ export function Lines<T extends { t: string }>(props: Common<T> & { lines: Chart
   );
 }
 
-/** Two directions: what was said above the line, what was heard below it, each with its own scale. */
+/** Two series: one above the line, one below it, each with its own scale. */
 export function MirroredBars<T extends { t: string }>(
   props: Common<T> & { unit: string; up: Series<T>; down: Series<T> },
 ): ReactNode {

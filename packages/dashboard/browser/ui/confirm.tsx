@@ -42,7 +42,7 @@ export function ConfirmButton(props: {
   error?: ApiFailure | null;
   onConfirm: () => Promise<unknown>;
   disabled?: boolean;
-  /** Nothing is lost by it. */
+  /** The action destroys nothing. */
   harmless?: boolean;
   /** The one thing that a page is for. */
   primary?: boolean;

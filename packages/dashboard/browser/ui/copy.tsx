@@ -103,7 +103,7 @@ export const Snippet = ({ code, label }: { code: string; label: string }): React
 /** A secret that is shown this one time. */
 export const Secret = ({
   value,
-  children = 'Keep it where your server finds it, not in its code.',
+  children = 'Keep it in the settings of your server, not in its code.',
 }: {
   value: string;
   /** What to do with it. */

@@ -12,7 +12,7 @@ const kindOf = (env: Environment): string => {
   return env.status === 'suspended' ? `${kind}, suspended` : kind;
 };
 
-/** Which environment the pages are about, and the way to another. */
+/** The environment of the pages, and the menu to choose another. */
 export function EnvironmentMenu(props: {
   organizations: Organization[];
   current: Environment | undefined;

@@ -14,7 +14,7 @@ const units: [name: string, size: number][] = [
   ['K', 1e3],
 ];
 
-/** 12.3K; what would round to a thousand of a unit is one of the next. */
+/** 12.3K; a number that would round to 1,000 of a unit becomes 1 of the next unit. */
 export function compact(value: number): string {
   const [name, size] = units.find((unit) => value >= unit[1] * 0.99995) ?? ['', 1];
   return plain(value / size, 1) + name;

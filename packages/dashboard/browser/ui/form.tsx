@@ -6,7 +6,7 @@ import type { ApiFailure } from '../api/call.ts';
 import { Icon } from './icon.tsx';
 import { Failed } from './states.tsx';
 
-/** Fields in a dialog, with what went wrong and the two ways out. */
+/** Fields in a dialog, with the error and the buttons to send and to cancel. */
 export const DialogForm = (props: {
   /** A verb and its object. */
   label: string;
@@ -38,7 +38,7 @@ export const DialogForm = (props: {
   </form>
 );
 
-/** A button that opens a dialog; what was typed there goes with it. */
+/** A button that opens a dialog; closing the dialog clears its fields. */
 export function NewButton(props: {
   label: string;
   /** Where the same button stands elsewhere on the page. */

@@ -45,7 +45,7 @@ export function List<T>(props: {
   const more = pages.more ? (
     <Center mt="md">
       <Button variant="default" onClick={pages.more} loading={pages.loadingMore}>
-        {pages.items.length === 0 ? 'Look further back' : 'Show more'}
+        {pages.items.length === 0 ? 'Search older entries' : 'Show more'}
       </Button>
     </Center>
   ) : null;

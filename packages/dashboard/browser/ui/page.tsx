@@ -8,7 +8,7 @@ import { InBar } from './bar.tsx';
 import { CurlButton } from './copy.tsx';
 import { Loading } from './states.tsx';
 
-/** The head of a screen: its name (also the window's title), the call behind it, and what can be done with the whole of it. */
+/** The head of a screen: its name (also the window's title), the API call behind it, and the actions of the whole page. */
 export function Page(props: {
   title: string;
   /** What is copied as curl. */
@@ -53,7 +53,7 @@ export function Page(props: {
   );
 }
 
-/** Milliseconds after which a page shows what it has. */
+/** Milliseconds after which a page is shown with the data that it has. */
 const slowMs = 1_500;
 
 /**

@@ -14,7 +14,7 @@ import { areas } from '../areas.ts';
 import { Icon } from './icon.tsx';
 import { Avatar, namesOf } from './people.tsx';
 
-/** Ctrl K: pages, people, conversations, and what an id of a message or a request leads to. */
+/** Ctrl K: finds pages, users and conversations, and opens a message or a request by its id. */
 
 interface Found {
   href: string;
@@ -112,7 +112,7 @@ export default function Palette({ env, close }: { env: string; close: () => void
     <Modal opened onClose={close} withCloseButton={false} padding="xs" aria-label="Find or do" yOffset="12vh">
       <TextInput
         aria-label="Find or do"
-        placeholder="A page, a person, a conversation, an id"
+        placeholder="A page, a user, a conversation, an id"
         leftSection={<Icon of={SearchIcon} />}
         value={typed}
         onChange={(event) => {
@@ -144,7 +144,7 @@ export default function Palette({ env, close }: { env: string; close: () => void
           </div>
         ))}
       </div>
-      {found.length === 0 ? <p className="palette-none">Nothing is called that.</p> : null}
+      {found.length === 0 ? <p className="palette-none">No results.</p> : null}
     </Modal>
   );
 }

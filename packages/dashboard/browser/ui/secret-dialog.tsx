@@ -37,7 +37,7 @@ export function SecretDialog(props: {
       <Stack>
         {props.children}
         {asked ? (
-          <Alert color="yellow" variant="light" role="alert" title="Have you kept it?">
+          <Alert color="yellow" variant="light" role="alert" title="Have you saved it?">
             <Stack gap="xs">
               It cannot be shown again.
               <Group gap="xs">

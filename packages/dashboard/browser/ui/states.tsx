@@ -58,7 +58,7 @@ export const Failed = ({ error, retry }: { error: ApiFailure; retry?: () => void
   </Alert>
 );
 
-/** The log says what became of it. */
+/** A link to the request in the log. */
 export function RequestId({ id }: { id: string }): ReactNode {
   const env = useEnv();
   const shown = <Code style={{ overflowWrap: 'anywhere' }}>{id}</Code>;

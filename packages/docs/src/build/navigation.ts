@@ -1,6 +1,6 @@
 import type { OpenApi } from './documents.ts';
 
-/** What pages there are, and in which order the menu shows them. Paths are below /docs. */
+/** The pages and their order in the menu. Paths are below /docs. */
 
 export interface Entry {
   path: string;
@@ -34,7 +34,7 @@ export const quickstart: Guide = { path: '', title: 'Quickstart', file: 'docs/gu
 
 export const guides: Group<Guide>[] = [
   {
-    title: 'Begin',
+    title: 'Get started',
     entries: [quickstart, guide('tokens', 'User tokens', 'docs/tokens.md')],
   },
   {
@@ -61,6 +61,7 @@ export const guides: Group<Guide>[] = [
     title: 'Operations',
     entries: [
       operations('deployment', 'Deployment'),
+      operations('settings', 'Settings'),
       operations('sizing', 'Sizing'),
       operations('upgrades', 'Upgrades'),
       operations('backup', 'Backup'),
@@ -122,7 +123,7 @@ const known: Resource[] = [
   resource('health', 'Health'),
 ];
 
-/** The pages of the REST reference. A tag that nobody placed yet has a page of its own. */
+/** The pages of the REST reference. A tag that is in no list gets a separate page. */
 export function resources({ tags, paths }: OpenApi): Group<Resource>[] {
   const placed = new Set([...known.flatMap((one) => one.tags), pages.webhookEvents.title]);
   const others = tags.filter(({ name }) => !placed.has(name)).map(({ name }) => resource(slug(name), name));
@@ -137,7 +138,7 @@ export function resources({ tags, paths }: OpenApi): Group<Resource>[] {
   const all = [...known, ...others];
   return [
     { title: 'REST', entries: all.filter((one) => !forDashboard(one)) },
-    { title: 'The dashboard’s own', entries: all.filter(forDashboard) },
+    { title: 'Dashboard API', entries: all.filter(forDashboard) },
   ];
 }
 

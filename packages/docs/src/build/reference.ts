@@ -28,7 +28,7 @@ const rateTexts: Record<string, string> = {
   upload: 'counts as an upload of the user: 30 a minute',
 };
 
-/** Whom it is for and what it counts, in one line. */
+/** The callers and the cost of an operation, in one line. */
 function terms(call: Call): Html {
   const { op, parameters } = call;
   const name = op.operationId;
@@ -143,7 +143,7 @@ function inlineAnswer({ responses }: Call): Html | false {
 function operationSection(call: Call, socket: AsyncApi): Html {
   const { op, method, path, parameters, body, responses } = call;
   const id = op.operationId;
-  // `env` and `Chat-Env` belong to development tokens, of which the guide tells.
+  // `env` and `Chat-Env` belong to development tokens, which the guide describes.
   const named = (where: string) => parameters.filter((one) => one.in === where && one.name !== 'env');
   const example = exampleOf(call);
   const none = responses.find(([status]) => status === '204');

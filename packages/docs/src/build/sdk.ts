@@ -24,7 +24,7 @@ interface Declared {
 
 type Exports = Map<string, Declared[]>;
 
-/** Citations are for those who have the repository. */
+/** Citations are only for readers of the repository. */
 const uncited = (text: string): string =>
   text
     .replaceAll(/ ?\((?:see )?[a-z]+#[a-z0-9-]+(?:, [a-z]+#[a-z0-9-]+)*\)/g, '')

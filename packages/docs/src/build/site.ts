@@ -99,9 +99,9 @@ const compact = (text: string): string =>
 
 const notFound: Page = {
   path: 'not-found',
-  title: 'There is no such page',
+  title: 'Page not found',
   kind: 'guide',
-  body: html`<p>It may have moved. Search finds it, or begin at the <a href="/docs">quickstart</a>.</p>`,
+  body: html`<p>The page may have moved. Use the search, or begin at the <a href="/docs">quickstart</a>.</p>`,
   parts: [],
   found: [],
 };

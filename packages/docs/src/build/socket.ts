@@ -95,25 +95,25 @@ export const socketPage = (socket: AsyncApi): Page =>
     pages.socket,
     html`<p>${prose(socket.info.description)}</p>
       <p>
-        A frame is <code>{ "t": type, "id": yours, "d": data }</code>; <code>id</code> comes back as
-        <code>re</code> of the ack or of the error. The SDKs do all of it; this page is for clients of your
-        own. <a href="/docs/reference/errors#close-codes">Close codes</a> are with the errors.
+        A frame is <code>{ "t": type, "id": your id, "d": data }</code>; <code>re</code> of the ack or of the
+        error repeats the id. The SDKs handle all of this; you need this page if you write your own client.
+        The page of errors has the <a href="/docs/reference/errors#close-codes">close codes</a>.
       </p>`,
     socket,
     [
       {
         title: 'Handshake and errors',
-        text: 'What the service answers to the first frame, and to one that it refuses.',
+        text: 'The answers of the service to the first frame and to a frame that it refuses.',
         pattern: /^(hello|error)$/,
       },
       {
         title: 'Frames that you send',
-        text: 'Each with the ack that answers it, if there is one.',
+        text: 'Each frame with its ack, if it has one.',
         pattern: /^client\.(?!call\.)/,
       },
       {
         title: 'Frames of calls',
-        text: 'The media of a call; `@parley/client/calls` speaks them.',
+        text: 'The frames for the media of a call; `@parley/client/calls` sends them for you.',
         pattern: /^client\.call\./,
       },
     ],
@@ -122,7 +122,9 @@ export const socketPage = (socket: AsyncApi): Page =>
 export const socketEventsPage = (socket: AsyncApi): Page =>
   framesPage(
     pages.socketEvents,
-    html`<p>What the service sends by itself: the stream of each conversation, and frames outside of it.</p>`,
+    html`<p>
+      The frames that the service sends without a request: the events of each conversation, and other frames.
+    </p>`,
     socket,
     [
       {
@@ -132,10 +134,10 @@ export const socketEventsPage = (socket: AsyncApi): Page =>
       },
       {
         title: 'Ephemeral frames',
-        text: 'Not in the stream, and lost while nobody listens.',
+        text: 'These frames are not stored: a client that is not connected misses them.',
         pattern: /^push\.(?!call\.)/,
       },
-      { title: 'Calls', text: 'What happens in calls.', pattern: /^push\.call\./ },
+      { title: 'Calls', text: 'Events of calls.', pattern: /^push\.call\./ },
     ],
   );
 
@@ -164,15 +166,15 @@ export function errorsPage(api: OpenApi): Page {
     ...pages.errors,
     kind: 'guide',
     body: html`<p>
-        Every error has this body, and its <code>requestId</code> is also the header <code>Request-Id</code>.
-        Act on <code>code</code>: messages are for people and may change.
+        Every error has this body; the header <code>Request-Id</code> has the same <code>requestId</code>.
+        Programs should use <code>code</code>: messages are for people and may change.
       </p>
       ${example !== undefined && jsonBlock(example, 'answer', html`<span class="bad">409</span>`)}
       <p>
-        Where an error is retryable, wait for <code>retryAfterMs</code> (the header
-        <code>Retry-After</code> has it in seconds) and send the same again; with the same
-        <code>Idempotency-Key</code> or <code>clientMsgId</code> nothing happens twice. The SDKs do so by
-        themselves.
+        If an error is retryable, wait for <code>retryAfterMs</code> (in the header
+        <code>Retry-After</code> in seconds) and send the same request again. With the same
+        <code>Idempotency-Key</code> or <code>clientMsgId</code> the operation runs only once. The SDKs do
+        this for you.
       </p>
       <h2 id="codes">Codes</h2>
       ${table(
@@ -192,7 +194,7 @@ export function errorsPage(api: OpenApi): Page {
       <h2 id="close-codes">Close codes of the socket</h2>
       ${table(
         'Close codes',
-        ['Code', 'Meaning', 'What a client does'],
+        ['Code', 'Meaning', 'Action of the client'],
         Object.entries(closeCodes).map(
           ([code, { meaning, action }]) =>
             html`<tr>
@@ -227,8 +229,8 @@ export function objectsPage(api: OpenApi, socket: AsyncApi): Page {
     ...pages.objects,
     kind: 'guide',
     body: html`<p>
-        What answers, frames and webhooks are made of. Expect fields that are not listed: later versions add
-        some.
+        The objects in answers, frames and webhooks. Expect fields that are not listed: later versions add
+        fields.
       </p>
       ${schemas.map(
         ([name, schema]) =>

@@ -99,7 +99,7 @@ export const pageHtml = (page: Page, groups: Group[], assets: Assets): string =>
         <script type="module" src="${assets.script}"></script>
       </head>
       <body data-index="${assets.index}">
-        <a class="skip" href="#page">To the text</a>
+        <a class="skip" href="#page">Skip to the content</a>
         <div class="side">
           <header class="bar">
             <a class="home" href="/docs">${wordmark}<span>docs</span></a>

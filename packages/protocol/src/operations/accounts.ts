@@ -46,7 +46,7 @@ export const accountsOperations = table(
 
   operation('session.passkeyOptions', 'POST /v1/session/passkey/options', {
     ...anyone,
-    summary: 'What navigator.credentials.get needs',
+    summary: 'Get the options for navigator.credentials.get',
     text: 'The challenge is valid for five minutes.',
     response: WebAuthnJson,
   }),
@@ -62,14 +62,14 @@ export const accountsOperations = table(
 
   operation('session.get', 'GET /v1/session', {
     ...signedIn,
-    summary: 'Who is signed in, with organizations and environments',
+    summary: 'Read the signed-in account, with organizations and environments',
     text: 'The signed-in account with its organizations, for the first page of a dashboard.',
     response: AccountSession,
   }),
 
   operation('session.reauth', 'POST /v1/session/reauth', {
     ...signedIn,
-    summary: 'Give the password again, for what needs a recent sign-in; the cookie is renewed',
+    summary: 'Confirm the password for operations that need a recent sign-in; the cookie is renewed',
     text: 'Changes that need a sign-in of the last 15 minutes answer `403 reauth_required`; call this, then try again.',
     body: { password: Password, code: optional(Code) },
     response: AccountSession,
@@ -152,7 +152,7 @@ export const accountsOperations = table(
 
   operation('account.renewRecoveryCodes', 'POST /v1/account/recovery-codes', {
     ...ownRecent,
-    summary: 'Make new recovery codes; those before count no more',
+    summary: 'Create new recovery codes; earlier codes stop working',
     text: 'The new codes are shown only once; the old ones stop working.',
     response: open({ recoveryCodes: Type.Array(Type.String()) }),
   }),
@@ -166,7 +166,7 @@ export const accountsOperations = table(
 
   operation('account.passkeyOptions', 'POST /v1/account/passkeys/options', {
     ...ownRecent,
-    summary: 'What navigator.credentials.create needs',
+    summary: 'Get the options for navigator.credentials.create',
     text: 'The challenge is valid for five minutes.',
     response: WebAuthnJson,
   }),
@@ -174,7 +174,7 @@ export const accountsOperations = table(
   operation('account.addPasskey', 'POST /v1/account/passkeys', {
     ...ownRecent,
     summary: 'Add a passkey; the first second factor brings recovery codes',
-    text: 'Give the passkey a name that tells which device it is on.',
+    text: 'Give the passkey a name that identifies its device.',
     body: {
       name: Type.String({ minLength: 1, maxLength: 100 }),
       response: WebAuthnJson,

@@ -35,7 +35,7 @@ export const analyticsOperations = table(
   }),
 
   operation('usage.get', 'GET /v1/usage', {
-    summary: 'What counts for the plan, for every hour or day of a range',
+    summary: 'The figures that count for the plan, for every hour or day of a range',
     text: 'The figures that plans limit: users of the month, most connections at once, messages, requests, deliveries, pushes.',
     tag,
     callers,

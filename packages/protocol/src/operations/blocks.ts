@@ -12,7 +12,7 @@ export const blocksOperations = table(
   operation('blocks.add', 'PUT /v1/blocks/{userId}', {
     ...common,
     summary: 'Block a user',
-    text: 'In the direct conversation of the two nobody writes, edits, reacts, uploads or calls any more: that is `403 blocked`, from this answer on. The blocked user cannot add the other to groups, nor see whether it is online, and its messages and calls in groups notify it no more; in groups both stay and see everything. Blocking again changes nothing. A user blocks at most 1,000 others.',
+    text: 'After this answer neither user can write, edit, react, upload or call in their direct conversation: `403 blocked`. The blocked user cannot add the other to groups, nor see the other’s presence. Messages and calls of the blocked user in groups no longer notify the other; both stay in their groups and see all messages. Blocking again changes nothing. A user blocks at most 1,000 others.',
     params,
     body: { byUserId: blocker },
     bodyOptional: true,

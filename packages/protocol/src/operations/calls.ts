@@ -14,7 +14,7 @@ const managers = { tag, callers: ['server', 'dashboard'], permission: 'calls.man
 export const callsOperations = table(
   operation('calls.start', 'POST /v1/calls', {
     summary:
-      'Call the other members of a conversation; 200 with the live call where there is one already. A server says who calls',
+      'Call the other members of a conversation; 200 with the live call if there is one. A server names the caller',
     text: 'The call rings on every device of the other members for 45 s, by socket and by push. A user who is in another call is `busy`. A conversation has at most one live call.',
     tag,
     callers: ['server', 'client'],
@@ -39,7 +39,7 @@ export const callsOperations = table(
 
   operation('calls.list', 'GET /v1/calls', {
     ...readers,
-    summary: 'Calls, newest first; a client sees those of conversations that it is a member of',
+    summary: 'List calls, newest first; a client sees the calls of its own conversations',
     text: 'Calls of a conversation or of a user, or only live ones.',
     query: {
       conversationId: optional(IdParam),
@@ -70,7 +70,7 @@ export const callsOperations = table(
 
   operation('calls.join', 'POST /v1/calls/{callId}/join', {
     summary: 'Answer, join late, or join again; another device of the same user gives its place to this one',
-    text: 'The answer has what the media connection needs; the SDK does the rest. With `answer` it fails when another device of the user was first. The plan bounds how many take part.',
+    text: 'The answer has the parameters of the media connection; the SDK does the rest. With `answer` the call fails if another device of the user was first. The plan limits the number of participants.',
     tag,
     callers: ['client'],
     params,
@@ -110,7 +110,7 @@ export const callsOperations = table(
   }),
 
   operation('calls.leave', 'POST /v1/calls/{callId}/leave', {
-    summary: 'Leave a call; a caller who leaves while it rings cancels it',
+    summary: 'Leave a call; if the caller leaves while it rings, the call is cancelled',
     text: 'A call of two ends when the first one leaves, a group call when the last one leaves.',
     tag,
     callers: ['client'],
@@ -139,7 +139,7 @@ export const callsOperations = table(
 
   operation('calls.mute', 'POST /v1/calls/{callId}/participants/{userId}/mute', {
     ...managers,
-    summary: 'Mute a source of a participant, who may unmute it again',
+    summary: 'Mute a source of a participant; the participant may unmute it',
     text: 'Answers `400 invalid_request` if the user is not connected to media.',
     params: participant,
     body: { source: CallSource },

@@ -41,7 +41,7 @@ const memberTag = 'Members';
 export const conversationsOperations = table(
   operation('conversations.create', 'POST /v1/conversations', {
     summary: 'Create a conversation; a direct one is idempotent by its pair',
-    text: 'Direct: exactly two members; asking again for the same two gives the conversation that exists (200). Group: 1 to 500 members with the owner. A client becomes a member, and the owner of a group; which ones it may create is the setting `clientConversationCreation`. A server may name users who do not exist yet, a client may not. A group may have `rules` from the start. Members get the event `conversation.created`.',
+    text: 'Direct: exactly two members; a second request for the same pair answers with the existing conversation (200). Group: 1 to 500 members with the owner. A client becomes a member, and the owner of a group; which ones it may create is the setting `clientConversationCreation`. A server may name users who do not exist yet, a client may not. A group may have `rules` from the start. Members get the event `conversation.created`.',
     tag,
     callers: all,
     permission: 'explorer.write',
@@ -61,7 +61,7 @@ export const conversationsOperations = table(
 
   operation('conversations.list', 'GET /v1/conversations', {
     summary: "A user's conversations, by last activity, newest first",
-    text: 'A client lists its own conversations; a server names the user. Each item has what a list shows: unread count, last message, mute. Direct conversations include their two members.',
+    text: 'A client lists its own conversations; a server names the user. Each item has the unread count, the last message and the notification level. Direct conversations include their two members.',
     tag,
     callers: all,
     permission: 'explorer.read',
@@ -72,7 +72,7 @@ export const conversationsOperations = table(
   }),
 
   operation('explorer.conversations', 'GET /v1/explorer/conversations', {
-    summary: 'All conversations of the environment, newest activity first, without what was said',
+    summary: 'List all conversations of the environment, newest activity first, without message contents',
     text: 'For the dashboard. `query` finds by id, by the beginning of the name, and by a member’s id or the beginning of its name; it looks through a bounded number and has no further pages. Deleted conversations are left out.',
     tag,
     callers: ['dashboard'],
@@ -107,7 +107,7 @@ export const conversationsOperations = table(
 
   operation('conversations.update', 'PATCH /v1/conversations/{conversationId}', {
     summary: 'Change name, metadata or rules (owner, server)',
-    text: 'Only what is given changes, also of `rules`, which groups have. `slowModeSeconds` lets each member send one message in that time; earlier ones are `429 rate_limited` with the rest. Where `posting` is for moderators, others are `403 restricted`. Servers are bound by no rule, owners and moderators by `reacting` alone. Members get `conversation.updated` with just the changed fields.',
+    text: 'Only the given fields and keys of `rules` change; only groups have `rules`. `slowModeSeconds` lets each member send one message in that time; earlier messages are `429 rate_limited` with the remaining time. If `posting` is `moderators`, other members get `403 restricted`. No rule binds servers, and only `reacting` binds owners and moderators. Members get `conversation.updated` with just the changed fields.',
     tag,
     callers: all,
     permission: 'explorer.write',
@@ -185,7 +185,7 @@ export const conversationsOperations = table(
 
   operation('members.add', 'POST /v1/conversations/{conversationId}/members', {
     summary: 'Add members to a group, all or nothing (owner, server)',
-    text: 'All users are added or none: if one is a member already, it is `409 already_member`. New members see the whole history and start with nothing unread. Direct conversations cannot be changed.',
+    text: 'All users are added or none: if one is already a member, it is `409 already_member`. New members see the whole history and start with nothing unread. Direct conversations cannot be changed.',
     tag: memberTag,
     callers: all,
     permission: 'explorer.write',
@@ -198,7 +198,7 @@ export const conversationsOperations = table(
 
   operation('members.remove', 'DELETE /v1/conversations/{conversationId}/members/{userId}', {
     summary: 'Remove a member, or leave (owner, moderator, self, server)',
-    text: 'A member may remove itself (leave), the owner and the server anybody, a moderator those who are neither owner nor moderator. The removed user gets `member.removed` and then nothing more of the conversation. When the owner leaves, only the server manages the group.',
+    text: 'A member may leave; the owner and the server may remove any member, a moderator only ordinary members. The removed user gets `member.removed` and no later events of the conversation. When the owner leaves, only the server manages the group.',
     tag: memberTag,
     callers: all,
     permission: 'explorer.write',

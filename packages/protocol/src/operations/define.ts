@@ -27,7 +27,7 @@ export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
 export interface Operation {
   name: string;
   summary: string;
-  /** What the summary leaves open, for a person who calls the operation for the first time. */
+  /** Details that the summary leaves out, for a first call of the operation. */
   text: string;
   tag: string;
   callers: readonly Caller[];
@@ -49,7 +49,7 @@ export interface Operation {
   statuses: readonly number[];
   /** null if there is no content. */
   response: TSchema | null;
-  /** The content types of the answer; the first is the usual one. Each line of `application/jsonl` is an object of its own. */
+  /** The content types of the answer; the first is the usual one. Each line of `application/jsonl` is a separate object. */
   formats: readonly Format[];
   errors: readonly ErrorCode[];
   /** The feature that it belongs to: where that is off, it is `feature_disabled`. */
@@ -74,7 +74,7 @@ export interface Operation {
   deprecated?: { since: string; sunset: string };
 }
 
-/** An operation that a server or a client may call belongs to the tenant plane, whoever else may call it. */
+/** An operation that a server or a client may call belongs to the tenant plane, even if others may call it too. */
 type PlaneOf<C extends readonly Caller[]> = [Extract<C[number], 'server' | 'client'>] extends [never]
   ? 'control'
   : 'tenant';
@@ -185,6 +185,6 @@ export const pageCost =
 export const acceptsIdempotencyKey = (op: Operation): boolean =>
   op.method === 'POST' || op.method === 'PATCH' || op.method === 'DELETE';
 
-/** Who may call it over HTTP. */
+/** The callers that may use it over HTTP. */
 export const httpCallers = (op: Operation): Exclude<Caller, 'operator'>[] =>
   op.callers.filter((caller) => caller !== 'operator');

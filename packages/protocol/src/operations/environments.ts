@@ -125,7 +125,7 @@ export const environmentsOperations = table(
     tag: 'Audit',
     callers,
     scope: 'organizations',
-    summary: 'Who changed what, newest first',
+    summary: 'List changes and their authors, newest first',
     text: 'Changes to settings, keys, people and webhooks, and readings of message content. It contains no secrets.',
     query: {
       ...pageQuery,

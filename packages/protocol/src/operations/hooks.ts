@@ -19,8 +19,8 @@ const errors = ['not_found'] as const;
 export const hooksOperations = table(
   operation('hooks.set', 'PUT /v1/hooks/{kind}', {
     ...manage,
-    summary: 'Set a hook, or replace what is set; a new one has its secret in this answer alone',
-    text: 'From within a second on, messages of clients are sent to the URL before they are stored, and it allows, rejects or rewrites them. A field that is left out gets its default. The URL is https and public. The secret signs requests as those of webhooks are signed; it stays when the hook is replaced.',
+    summary: 'Set or replace a hook; only this answer shows the secret of a new hook',
+    text: 'Within a second, the service starts to send messages of clients to the URL before it stores them, and the endpoint allows, rejects or rewrites them. An omitted field gets its default. The URL must be https and public. Requests are signed with the secret like webhooks; the secret stays when the hook is replaced.',
     body: hookFields,
     response: SetHook,
     cost: 2,
@@ -53,7 +53,7 @@ export const hooksOperations = table(
   operation('hooks.test', 'POST /v1/hooks/{kind}/test', {
     ...manage,
     summary: 'Ask the hook about a message that nobody sent',
-    text: 'The request has `test: true`. The answer says what the hook decided, or why its answer counts as none. A test counts neither as a call nor as a failure.',
+    text: 'The request has `test: true`. The answer has the decision of the hook, or the reason why its answer is not valid. A test counts neither as a call nor as a failure.',
     response: HookTest,
     errors,
     repeatable: true,
@@ -71,7 +71,7 @@ export const hooksOperations = table(
 
   operation('hooks.stats', 'GET /v1/hooks/{kind}/stats', {
     ...read,
-    summary: 'How fast the hook answers, and what it decides',
+    summary: 'Read the response times and decisions of the hook',
     text: 'Of the calls of the last hour that are in the request log, among its newest 20,000 entries.',
     response: HookStats,
     errors,

@@ -16,7 +16,7 @@ export const joiningOperations = table(
     ...common,
     callers: ['client'],
     summary: 'Join a group whose rule `joining` is `open`',
-    text: 'Who is a member already gets the same answer, and nothing changes. Any other group is `404 not_found`, as is one that does not exist. Who is banned is `403 restricted`; a full group is `409 limit_reached`. Members get `member.added` with `via: join`. A user tries at most 60 times in an hour, links included.',
+    text: 'A user who is already a member gets the same answer, and nothing changes. Any other group is `404 not_found`, like a group that does not exist. A banned user gets `403 restricted`; a full group is `409 limit_reached`. Members get `member.added` with `via: join`. A user may try 60 times in an hour, links included.',
     params,
     response: Conversation,
     errors: ['not_found', 'restricted', 'limit_reached'],
@@ -37,7 +37,7 @@ export const joiningOperations = table(
   operation('conversations.discover', 'GET /v1/conversations/public', {
     ...managed,
     summary: 'Find listed groups',
-    text: 'Those with most members first, then by name. `q` finds words of names, without regard to case and accents; the last word may be the beginning of one. Where very many names match, only some of them are looked at.',
+    text: 'Sorted by the number of members (most first), then by name. `q` finds words of names, without regard to case and accents; the last word may be the beginning of a word. If very many names match, only some of them are searched.',
     query: {
       q: optional(
         Type.String({
@@ -80,7 +80,7 @@ export const joiningOperations = table(
   operation('invites.list', 'GET /v1/conversations/{conversationId}/invites', {
     ...managed,
     summary: 'Links of a group that work (owner, moderator, server)',
-    text: 'Newest first, without their tokens, and without those that ended or are used up.',
+    text: 'Newest first, without tokens, and without expired or used-up links.',
     params,
     response: open({ data: Type.Array(InviteLink) }),
     errors: ['not_found', 'not_member'],
@@ -98,7 +98,7 @@ export const joiningOperations = table(
   operation('invites.preview', 'GET /v1/invites/{token}', {
     ...byLink,
     summary: 'See the group that a link leads to',
-    text: 'What is shown of a listed group, here also of one that is not. A link that ended, is used up, was revoked or never was is `404 not_found`: nobody can tell which.',
+    text: 'The same fields as the preview of a listed group; the group need not be listed. A link that has expired, is used up, was revoked or never existed is `404 not_found`, without a difference.',
     response: ConversationPreview,
     errors: ['not_found'],
   }),
@@ -106,7 +106,7 @@ export const joiningOperations = table(
   operation('invites.accept', 'POST /v1/invites/{token}', {
     ...byLink,
     summary: 'Join a group by a link',
-    text: 'Counts one use, in the same transaction; who is a member already uses nothing up. Errors are those of joining an open group. Members get `member.added` with `via: link`.',
+    text: 'Counts one use, in the same transaction; a user who is already a member does not use up the link. The errors are the same as for joining an open group. Members get `member.added` with `via: link`.',
     response: Conversation,
     errors: ['not_found', 'restricted', 'limit_reached'],
     rate: 'join',

@@ -80,7 +80,7 @@ export const logsOperations = table(
     ...live,
     permission: 'content.read',
     summary:
-      'Frames of a user’s sockets as they go by, on all nodes, without what they say: a stream of JSON objects, one a line (application/jsonl)',
+      'Trace the frames of a user’s sockets live, on all nodes, without their contents: a stream of JSON objects, one per line (application/jsonl)',
     text: 'Shows which frames a client sends and receives, without their content. It ends after the requested time.',
     query: {
       userId: UserId,
@@ -93,8 +93,8 @@ export const logsOperations = table(
 
   operation('diagnostics.delivery', 'GET /v1/diagnostics/delivery', {
     summary:
-      'Why a user did, or did not, get a message: a timeline of what is kept of it, without what the message says',
-    text: 'What happened, in order: whether the user was a member and connected, which pushes were sent or why not, and receipts.',
+      'Explain why a user did or did not get a message: a timeline of its records, without its content',
+    text: 'The timeline shows whether the user was a member and connected, the pushes or the reasons for none, and the receipts.',
     tag: 'Diagnosis',
     callers,
     permission,

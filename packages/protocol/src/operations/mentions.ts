@@ -10,7 +10,7 @@ export const mentionsOperations = table(
     ...common,
     tag: 'Mentions',
     summary: 'Messages that name the caller, newest first',
-    text: 'Only messages that name the user itself, not those for everyone, of conversations that it is a member of. A page may be short while `nextCursor` is set.',
+    text: 'Only messages that mention the user by id, not mentions of everyone, in the user’s own conversations. A page may be short while `nextCursor` is set.',
     query: { conversationId: optional(IdParam), ...pageQuery },
     response: page(Message),
     errors: ['not_found', 'not_member', 'history_unavailable'],

@@ -71,7 +71,7 @@ export const messagesOperations = table(
 
   operation('messages.list', 'GET /v1/conversations/{conversationId}/messages', {
     summary: 'A page of history, in descending seq',
-    text: 'Newest first; `before` goes back, `after` gives the next ones above it, still in descending order. Deleted messages are tombstones. Where a database of yours holds older messages and is down, pages that need it are `503 history_unavailable`.',
+    text: 'Newest first; `before` gives older messages, `after` the next newer ones, still in descending order. Deleted messages are tombstones. If your own database holds older messages and is down, pages that need it are `503 history_unavailable`.',
     tag,
     callers: ['server', 'client', 'dashboard'],
     permission: 'content.read',
@@ -95,7 +95,7 @@ export const messagesOperations = table(
 
   operation('messages.update', 'PATCH /v1/messages/{messageId}', {
     summary: 'Edit a message (author, server)',
-    text: '`expectedVersion` is the version that the editor saw: if somebody was faster it is `409 version_conflict`, and nothing is lost. Members get `message.updated`. `mentions` replaces the list; where the text changes without it, who is mentioned stays and the ranges go.',
+    text: '`expectedVersion` is the version that the editor saw: if another edit was faster, the answer is `409 version_conflict` and nothing changes. Members get `message.updated`. `mentions` replaces the list; if the text changes without it, the mentioned users stay and their ranges are removed.',
     tag,
     callers: both,
     params: oneMessage,
@@ -118,7 +118,7 @@ export const messagesOperations = table(
 
   operation('messages.delete', 'DELETE /v1/messages/{messageId}', {
     summary: 'Delete a message (author, moderator, owner, server); `hard=true` is for the server only',
-    text: 'Soft: the message becomes a tombstone, without its content, and keeps its place. Hard (servers only): it is gone from history, and its content from everything that is kept. Deleting twice changes nothing.',
+    text: 'Soft: the message becomes a tombstone without content and keeps its place. Hard (servers only): the message is removed from history, and its content from all stored data. Deleting twice changes nothing.',
     tag,
     callers: both,
     params: oneMessage,
@@ -131,7 +131,7 @@ export const messagesOperations = table(
 
   operation('messages.versions', 'GET /v1/messages/{messageId}/versions', {
     summary:
-      'The edits of a message, oldest first, as far as they are kept: when, by whom, and for some days what it said where webhooks are told of edits',
+      'List the stored edits of a message, oldest first: time, author, and for some days the text if a webhook receives edits',
     text: 'The text of a message before each edit, as far as it is kept.',
     tag: 'Edit history',
     callers: ['dashboard'],
@@ -143,8 +143,8 @@ export const messagesOperations = table(
   }),
 
   operation('sync', 'POST /v1/sync', {
-    summary: 'What changed since the cursor, for badges',
-    text: 'What to call after connecting: conversations that changed since the cursor with their unread counts, and those one is no longer a member of. Keep the cursor with what it describes. Repeats are normal. After 30 days the cursor is too old and `fullReload` is true: load the list afresh.',
+    summary: 'List the changes since the cursor, for badges',
+    text: 'Call this after connecting. The answer has the conversations that changed since the cursor, with their unread counts, and the conversations that the user has left. Store the cursor together with this data. Repeats are normal. After 30 days the cursor is too old and `fullReload` is true: load the list again.',
     tag: 'Sync and events',
     callers: ['client'],
     body: { cursor: nullable(Type.String({ minLength: 1, maxLength: 512 })) },

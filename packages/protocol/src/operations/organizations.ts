@@ -129,7 +129,7 @@ export const organizationsOperations = table(
 
   operation('invitations.preview', 'POST /v1/invitations/preview', {
     ...anyone,
-    summary: 'What an invitation is for',
+    summary: 'Read an invitation',
     text: 'Needs no sign-in, only the token of the link.',
     body: { token: LinkToken },
     response: open({
@@ -160,7 +160,7 @@ export const organizationsOperations = table(
   operation('accounts.signUp', 'POST /v1/sign-up', {
     ...anyone,
     summary: 'Send a stranger a link to make an account; only where CHAT_SIGN_UP is open',
-    text: 'Sends a link that creates an account with an organization of its own.',
+    text: 'Sends a link that creates an account with a new organization.',
     body: { email: Email },
     statuses: [202],
     response: open({}),

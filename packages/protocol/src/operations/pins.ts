@@ -13,7 +13,7 @@ export const pinsOperations = table(
   operation('pins.set', 'PUT /v1/messages/{messageId}/pin', {
     ...common,
     summary: 'Pin a message for all members',
-    text: `A conversation has at most ${limits.pinsPerConversation} pinned messages. Pinning one that is pinned changes nothing, and answers with who pinned it and when. Members get the event \`message.pinned\`.`,
+    text: `A conversation has at most ${limits.pinsPerConversation} pinned messages. Pinning a pinned message changes nothing and answers with the first pin. Members get the event \`message.pinned\`.`,
     params: ofMessage,
     response: open({
       messageId: Type.String(),

@@ -31,7 +31,7 @@ const credentials = {
 
 export const pushOperations = table(
   operation('push.register', 'POST /v1/push/devices', {
-    summary: 'Register this device for push; 200 if the user has it already. It leaves whoever had it before',
+    summary: 'Register this device for push; 200 if the user has it already. Any other user loses the device',
     text: 'Call it at every start of the app. A token belongs to the user who registered it last. `webpush`: the token is the JSON of the browser’s PushSubscription.',
     tag,
     callers,
@@ -76,7 +76,7 @@ export const pushOperations = table(
     ...credentials,
     permission: 'push.manage',
     summary: 'Forget the credentials for a provider',
-    text: 'Devices stay registered; nothing is sent over this provider until there are credentials again.',
+    text: 'Devices stay registered; the service sends nothing over this provider until it has credentials again.',
     params: { provider: PushProviderName },
     errors: ['not_found'],
   }),
@@ -86,7 +86,7 @@ export const pushOperations = table(
     callers: ['dashboard'],
     permission: 'push.manage',
     summary:
-      'Send a test notification to the devices of a user, or to one of them, and say what the providers answered',
+      'Send a test notification to the devices of a user, or to one device, and return the answers of the providers',
     text: 'Shows in one step whether credentials, token and app match.',
     body: { userId: UserId, deviceId: optional(IdParam) },
     response: open({ data: Type.Array(PushTestResult) }),

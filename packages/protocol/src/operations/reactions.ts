@@ -47,7 +47,7 @@ export const reactionsOperations = table(
 
   operation('reactions.list', 'GET /v1/messages/{messageId}/reactions', {
     ...common,
-    summary: 'Who reacted to a message, newest first',
+    summary: 'List the users who reacted to a message, newest first',
     text: 'One row for each user and emoji. Votes for a poll are among them, as `poll:1` for its first option, unless it is anonymous. How many there are is in `reactions` of the message itself.',
     callers: ['server', 'client', 'dashboard'],
     permission: 'content.read',

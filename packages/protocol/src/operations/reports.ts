@@ -26,7 +26,7 @@ export const reportsOperations = table(
     callers: ['server', 'client'],
     rate: 'report',
     summary: 'Report a message, a user or a conversation',
-    text: 'Give one of `messageId`, `userId` and `conversationId`; a client reports what it sees. What a message says is kept with the report, so that an edit or a deletion hides nothing. The same reporter and target again, while the report is open: 200 with the same. Reporters learn nothing but the status.',
+    text: 'Give one of `messageId`, `userId` and `conversationId`; a client can report only objects that it sees. The report keeps the content of a message, so that an edit or a deletion hides nothing. If the same reporter reports the same target while the report is open, the answer is 200 with the same report. Reporters see only the status.',
     body: {
       messageId: said(IdParam, 'The message'),
       userId: said(UserId, 'The user'),
@@ -42,7 +42,7 @@ export const reportsOperations = table(
 
   operation('reports.list', 'GET /v1/reports', {
     ...managed,
-    summary: 'The review queue: reports by what was reported, newest first',
+    summary: 'List the review queue: reports grouped by target, newest first',
     text: 'Each item has all reports of one target that were open together. Reading it in the dashboard is audited as reading messages is.',
     query: {
       status: optional(ReportStatus),
@@ -56,8 +56,8 @@ export const reportsOperations = table(
 
   operation('reports.update', 'PATCH /v1/reports/{reportId}', {
     ...managed,
-    summary: 'Decide about what was reported',
-    text: 'Closes all open reports of the same target, and does what `actions` names in the same transaction: all of it or nothing. `delete_message` is for messages, `ban` for messages in groups; the others need a user. Reports that are closed already: `409 state_conflict`.',
+    summary: 'Decide about a reported target',
+    text: 'Closes all open reports of the same target and runs the `actions` in the same transaction: all of them or none. `delete_message` is for messages, `ban` for messages in groups; the others need a user. Reports that are already closed: `409 state_conflict`.',
     params: { reportId: IdParam },
     body: decisionFields,
     response: ReportDecision,

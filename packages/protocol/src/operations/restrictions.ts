@@ -26,7 +26,7 @@ export const restrictionsOperations = table(
   operation('restrictions.remove', 'DELETE /v1/conversations/{conversationId}/restrictions/{userId}', {
     ...common,
     summary: 'Lift a ban or a silence (owner, moderator, server)',
-    text: 'Also answers 204 if there was none. A user who was banned does not become a member again by itself.',
+    text: 'Also answers 204 if there was none. Lifting a ban does not make the user a member again.',
     params: ofMember,
     errors: ['not_found', 'not_member'],
     cost: 2,
@@ -34,8 +34,8 @@ export const restrictionsOperations = table(
 
   operation('restrictions.list', 'GET /v1/conversations/{conversationId}/restrictions', {
     ...common,
-    summary: 'Who is banned or silenced in a group (owner, moderator, server)',
-    text: 'Newest first, without those that have ended.',
+    summary: 'List the banned and silenced users of a group (owner, moderator, server)',
+    text: 'Newest first, without ended restrictions.',
     params: ofConversation,
     query: pageQuery,
     response: page(Restriction),
@@ -46,7 +46,7 @@ export const restrictionsOperations = table(
   operation('users.listRestrictions', 'GET /v1/users/{userId}/restrictions', {
     ...managed,
     summary: 'Where a user is banned or silenced',
-    text: 'In the environment and in groups, newest first, without those that have ended. A user who is deactivated is not among them: its own record says so.',
+    text: 'In the environment and in groups, newest first, without ended restrictions. A deactivation is not in this list: it is in the record of the user.',
     params: { userId: UserId },
     query: pageQuery,
     response: page(UserRestriction),

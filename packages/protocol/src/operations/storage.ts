@@ -92,7 +92,7 @@ export const storageOperations = table(
   operation('storage.testDatabase', 'POST /v1/storage/database/test', {
     ...change,
     summary: 'Try a slot’s database: version, user, TLS, grants, tables, round trip',
-    text: 'Says in words what is missing and what to do about it.',
+    text: 'The answer describes every problem and its solution in words.',
     body: { slot: optional(SlotParam) },
     response: DatabaseTest,
     errors: ['not_found'],
@@ -103,8 +103,8 @@ export const storageOperations = table(
   operation('storage.migrateDatabase', 'POST /v1/storage/database/migrate', {
     ...change,
     summary:
-      'Make tables and a writer with an admin’s URL, which is kept nowhere; the writer’s goes into slot a',
-    text: 'If a database user cannot be created for you, `runtimeUrl` is null and `notes` say what to run by hand.',
+      'Create the tables and a database user with an admin’s URL, which is not stored; the new user’s URL goes into slot a',
+    text: 'If a database user cannot be created for you, `runtimeUrl` is null and `notes` has the statements to run by hand.',
     body: { adminUrl: Url, type: optional(DatabaseType), schema: optional(Schema) },
     response: open({
       runtimeUrl: nullable(Type.String({ description: 'Without its password; null: make the user by hand' })),
@@ -128,7 +128,7 @@ export const storageOperations = table(
 
   operation('storage.resync', 'POST /v1/storage/database/resync', {
     ...change,
-    summary: 'Write what the buffer holds into the database again',
+    summary: 'Write the contents of the buffer into the database again',
     text: 'Use it after the database was restored from a backup.',
     statuses: [202],
     response: StorageRecord,
@@ -163,7 +163,7 @@ export const storageOperations = table(
   operation('storage.setMedia', 'PUT /v1/storage/media', {
     ...change,
     summary: 'Keep new files in a storage of one’s own; it is used when its test passes',
-    text: 'The storage is tried first: a file is uploaded, read and deleted, and with `origin` the CORS rules are checked. Files that are there already stay where they are.',
+    text: 'The service tests the storage first: it uploads, reads and deletes a file, and checks the CORS rules if `origin` is given. Existing files stay where they are.',
     body: {
       provider: Type.Unsafe<(typeof mediaProviders)[number]>({ type: 'string', enum: [...mediaProviders] }),
       cloudinaryUrl: optional(Field),
@@ -197,7 +197,7 @@ export const storageOperations = table(
 
   operation('storage.removeMedia', 'DELETE /v1/storage/media', {
     ...change,
-    summary: 'Keep new files with this service again; old ones stay where they are, and readable',
-    text: 'New files go to the service’s own storage again; those in yours stay there and stay readable as long as its credentials work.',
+    summary: 'Keep new files with this service again; old files stay in your storage and can still be read',
+    text: 'New files go to the service’s own storage again; files in your storage stay there and can be read as long as its credentials work.',
   }),
 );

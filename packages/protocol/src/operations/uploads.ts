@@ -64,7 +64,7 @@ export const uploadsOperations = table(
 
   operation('uploads.complete', 'POST /v1/uploads/{attachmentId}/complete', {
     summary: 'Check the uploaded file and make the attachment ready (uploader, server)',
-    text: 'Looks the file up in the storage, checks that it is what it says, and makes the attachment `ready`; its id then goes into a message. Before the file has arrived it is `422 attachment_not_ready`: try again.',
+    text: 'Checks the size and type of the file in the storage, and makes the attachment `ready`; its id then goes into a message. Before the file has arrived it is `422 attachment_not_ready`: try again.',
     tag,
     callers: both,
     params: oneAttachment,

@@ -50,7 +50,7 @@ export const usersOperations = table(
 
   operation('users.upsert', 'PUT /v1/users/{userId}', {
     summary: 'Create a user or set the given fields',
-    text: 'Fields that are not given stay as they are; `null` empties one. Users need not be created before they are used: naming one as a member or minting a token for it creates it without a name. Those who share a conversation get the frame `user.updated` when something changed.',
+    text: 'Omitted fields stay as they are; `null` empties a field. Users need not be created first: naming a user as a member or signing a token for it creates the user without a name. Users who share a conversation get the frame `user.updated` after a change.',
     tag,
     callers: ['server', 'dashboard'],
     permission: 'explorer.write',
@@ -78,8 +78,7 @@ export const usersOperations = table(
   }),
 
   operation('users.lookup', 'POST /v1/users/lookup', {
-    summary:
-      'Read several users at once; those that the caller may not read, or that are unknown, are left out',
+    summary: 'Read several users at once; unknown users and users that the caller may not read are left out',
     text: 'For names and pictures beside messages: up to 200 ids in one request. Users that are unknown or not to be seen are missing in the answer; order does not matter. The client SDK does this by itself (`client.users`).',
     tag,
     callers: ['server', 'client', 'dashboard'],
@@ -91,7 +90,7 @@ export const usersOperations = table(
   }),
 
   operation('users.list', 'GET /v1/users', {
-    summary: 'List users by id; those whose name begins with something, by name',
+    summary: 'List users by id; with `namePrefix` sorted by name',
     text: 'Users are sorted by id, or by name if `namePrefix` is given.',
     tag,
     callers: ['server', 'dashboard'],
@@ -115,7 +114,7 @@ export const usersOperations = table(
 
   operation('users.deactivate', 'POST /v1/users/{userId}/deactivate', {
     summary: 'Deactivate a user: its tokens are refused and its sockets closed',
-    text: 'For users who may not use the service for now: tokens are refused with `403 user_deactivated`, sockets close with 4003, live calls are left. Messages, memberships and unread counts stay. `reactivate` undoes it, and so does the time `until`; the user then needs a new token.',
+    text: 'A deactivated user cannot use the service: tokens are refused with `403 user_deactivated`, sockets close with 4003, and the user leaves live calls. Messages, memberships and unread counts stay. `reactivate` undoes it, and so does the time `until`; the user then needs a new token.',
     ...managed,
     params,
     body: {
@@ -148,7 +147,7 @@ export const usersOperations = table(
 
   operation('users.erase', 'DELETE /v1/users/{userId}', {
     summary: 'Erase a user (GDPR): anonymize or delete its messages',
-    text: 'Cannot be undone. The id is replaced by `deleted:…` wherever it is kept. `anonymize` leaves the messages, `delete` removes them for good and takes the user out of its groups. Answers when this service’s own store is clean; a database of yours follows as a job. Emits `user.deleted`.',
+    text: 'This cannot be undone. `deleted:…` replaces the id in all stored data. `anonymize` keeps the messages, `delete` removes them for good and removes the user from its groups. The service answers when its own store is clean; a job then cleans your own database. Emits `user.deleted`.',
     ...managed,
     params,
     query: {

@@ -63,7 +63,7 @@ export const webhooksOperations = table(
 
   operation('webhooks.update', 'PATCH /v1/webhooks/{webhookId}', {
     summary: 'Change an endpoint, disable it or enable it again',
-    text: 'Enabling an endpoint that was disabled starts with what happens from then on; `replayFailed` brings what was missed.',
+    text: 'An endpoint that is enabled again receives new events; `replayFailed` sends the missed ones.',
     tag,
     callers,
     permission: 'webhooks.manage',
@@ -101,7 +101,7 @@ export const webhooksOperations = table(
 
   operation('webhooks.test', 'POST /v1/webhooks/{webhookId}/test', {
     summary: 'Send the event webhook.test once and answer with its delivery',
-    text: 'The answer contains what the receiver answered. A test never disables an endpoint.',
+    text: 'The answer contains the receiver’s answer. A test never disables an endpoint.',
     tag,
     callers,
     permission: 'webhooks.manage',
@@ -138,7 +138,7 @@ export const webhooksOperations = table(
 
   operation('webhooks.replayFailed', 'POST /v1/webhooks/{webhookId}/replay-failed', {
     summary:
-      'Deliver once more what failed since a moment of the last 72 hours and was not delivered later, oldest first, at most 1,000 a call',
+      'Deliver failed events of the last 72 hours again, from a given time on and oldest first, unless they were delivered later; at most 1,000 in one call',
     text: 'Use it after an outage of the receiver: each event that failed is delivered again.',
     tag,
     callers,

@@ -13,7 +13,7 @@ export const wordsOperations = table(
   operation('wordLists.set', 'PUT /v1/moderation/lists/{name}', {
     ...common,
     summary: 'Make a word list, or replace it',
-    text: 'What clients send and edit is compared with all lists of the environment, within a second after a change: whole words, without case, accents and width; Chinese, Japanese and Korean anywhere. `reject` refuses the message with `403 message_rejected`, `mask` turns the letters into stars, `report` lets it pass and makes a report with reason `list`. Servers are not bound. There are 10 lists, with 5,000 entries of 64 characters in all.',
+    text: 'Messages and edits of clients are compared with all lists of the environment, within a second after a change: whole words, without case, accents and width; Chinese, Japanese and Korean anywhere. `reject` refuses the message with `403 message_rejected`, `mask` replaces the letters with stars, `report` stores the message and makes a report with reason `list`. Servers are not bound. There are 10 lists, with 5,000 entries of 64 characters in all.',
     params,
     body: wordListFields,
     response: WordList,

@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import { limits } from '../limits.ts';
 import { closed, nullable, open, optional, UserId } from './common.ts';
 
-/** Who a message is for (mentions.md). The text is never read for it. */
+/** The mentions of a message (mentions.md). The service never reads the text for names. */
 
 const mentionType = Type.Unsafe<'user' | 'everyone' | 'here'>({
   type: 'string',

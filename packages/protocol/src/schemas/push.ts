@@ -22,7 +22,7 @@ export const PushCredentialsView = open(
 );
 export type PushCredentialsView = Static<typeof PushCredentialsView>;
 
-/** A device as people who run the environment see it: enough of the token to recognise it, too little to use it. */
+/** A device as operators of the environment see it: with enough of the token to recognise it, too little to use it. */
 export const PushDeviceView = open(
   {
     id: Type.String({ pattern: '^dev_' }),

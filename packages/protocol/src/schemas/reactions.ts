@@ -57,7 +57,7 @@ export type Reactions = Static<typeof Reactions>;
 export const ReactionChange = open({ userId, emoji: Type.String(), on: Type.Boolean() }, 'ReactionChange');
 export type ReactionChange = Static<typeof ReactionChange>;
 
-/** What an event tells besides the counts. */
+/** The fields of an event besides the counts. */
 export const reactionChanges = {
   changes: Type.Array(ReactionChange, {
     maxItems: limits.reactionChanges,

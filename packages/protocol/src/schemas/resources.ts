@@ -101,7 +101,7 @@ export const ConversationListItem = open(
 );
 export type ConversationListItem = Static<typeof ConversationListItem>;
 
-/** A conversation as those see it who run the environment: who is in it, not what was said. */
+/** A conversation as operators of the environment see it: its members, without messages. */
 export const ExplorerConversation = open(
   {
     id: id('conv_'),

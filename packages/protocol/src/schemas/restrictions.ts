@@ -5,7 +5,7 @@ import { Moment, nullable, open, optional, Timestamp } from './common.ts';
 
 export const RestrictionKind = Type.Union([Type.Literal('ban'), Type.Literal('silence')]);
 
-/** What whoever restricts a user says besides the kind. */
+/** The fields of a new restriction besides its kind. */
 export const restrictionFields = {
   until: optional(
     nullable(

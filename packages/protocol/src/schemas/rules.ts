@@ -64,7 +64,7 @@ export const Via = oneOf(
   'How they became members: somebody added them, they joined, or came by a link',
 );
 
-/** joining#preview: a group as those see it who are not in it. */
+/** joining#preview: a group as users outside of it see it. */
 export const ConversationPreview = open(
   {
     id: Type.String({ pattern: '^conv_' }),

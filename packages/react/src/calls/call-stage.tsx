@@ -17,7 +17,7 @@ import type { CallTileProps } from './tile.tsx';
 
 export interface CallStageProps extends Omit<ComponentPropsWithoutRef<'section'>, 'children'> {
   call: CallHandle;
-  /** `auto`: two are a pair, more a grid. A shared screen is large, and so is who is pinned; `speaker`: who speaks. */
+  /** `auto`: two people side by side, more as a grid; a shared screen or a pinned participant is large. `speaker`: the speaker is large. */
   layout?: 'auto' | 'pair' | 'grid' | 'speaker';
   slots?: {
     Tile?: ComponentType<CallTileProps>;
@@ -71,7 +71,7 @@ export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallSt
     act?.();
   };
 
-  /** Who holds Space talks until it is let go. */
+  /** While the user holds Space, the microphone is on. */
   const onKeyUp = (event: KeyboardEvent<HTMLElement>): void => {
     rest.onKeyUp?.(event);
     if (event.key !== ' ' || !talking.current) return;
@@ -85,7 +85,7 @@ export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallSt
   const pair = layout === 'pair' || (layout === 'auto' && others.length <= 1);
   const speaker = others.find((p) => p.userId === view.activeSpeaker) ?? others[0];
   const chosen = there.find((p) => p.userId === pinned) ?? (layout === 'speaker' ? speaker : undefined);
-  // A small window has one picture: of who speaks, or of the others first.
+  // A small window has one picture: of the speaker, or else of another participant.
   const large = screens[0] ?? (small ? (speaker ?? there[0]) : pair ? undefined : chosen);
   const shape = screens.length > 0 ? 'screen' : large ? 'speaker' : pair ? 'pair' : 'grid';
   const pin = (p: CallParticipantView) =>
@@ -279,7 +279,7 @@ function Elapsed({ since }: { since: string }) {
   );
 }
 
-/** Says politely who comes and goes; never who speaks. */
+/** Announces politely who joins and leaves, but not who speaks. */
 function useJoins(view: CallView): void {
   const { announcer, client } = useParley();
   const strings = useCallStrings();

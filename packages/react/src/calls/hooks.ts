@@ -45,7 +45,7 @@ export const useCallStrings = (): CallStrings => useCallsContext().strings;
 
 const none = (): null => null;
 
-/** The first call for which `wanted` is true. A call tells of its own state, the list only who comes and goes. */
+/** The first call for which `wanted` is true. A call reports its own state, the list only which calls begin and end. */
 function useFirst(wanted: (call: CallHandle) => boolean): CallHandle | null {
   const calls = useCalls();
   const subscribe = useCallback(

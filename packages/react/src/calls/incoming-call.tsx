@@ -99,7 +99,7 @@ function Card({
   const [small, setSmall] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const card = useRef<HTMLDivElement | null>(null);
-  // The card and not a button: whoever types while it rings answers nothing by accident.
+  // The card gets the focus, not a button, so that a key press while it rings answers nothing by accident.
   useEffect(() => card.current?.focus(), []);
   const answer = (options: JoinOptions): void => {
     call.accept(options).then(

@@ -13,7 +13,7 @@ export interface CallStrings {
   ringing: string;
   ended: string;
   endedBecause: Readonly<Record<string, string>>;
-  /** While this device is in a call, and another one rings: what answering does. */
+  /** The effect of answering, while this device is in a call and another call rings. */
   leavesOther: string;
   close: string;
   good: string;
@@ -32,7 +32,7 @@ export interface CallStrings {
   speaker: string;
   chooseDevices(kind: string): string;
   unnamedDevice(n: number): string;
-  /** The button that joins the call of a conversation; so many take part. */
+  /** The button that joins the call of a conversation; `n` is the number of participants. */
   joinCall(n: number): string;
   joined(name: string): string;
   left(name: string): string;
@@ -69,11 +69,11 @@ export const englishCalls: CallStrings = {
   endedBecause: {
     answered_elsewhere: 'Answered on another device',
     declined_elsewhere: 'Declined on another device',
-    moved: 'The call goes on on another device',
+    moved: 'The call continues on another device',
     removed: 'You were removed from the call',
     missed: 'Missed call',
   },
-  leavesOther: 'To answer ends the call that you are in.',
+  leavesOther: 'If you answer, your current call ends.',
   close: 'Close',
   good: 'Good network',
   weak: 'Weak network',

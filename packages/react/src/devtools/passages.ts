@@ -4,7 +4,7 @@ import type { WireFrame } from './wire.ts';
 /** A message on its way between people. */
 export interface Passage {
   key: string;
-  /** The index of the person who sent it. */
+  /** The index of the sender. */
   from: number;
   /** Null until the service has numbered it. */
   seq: number | null;
@@ -19,11 +19,11 @@ interface Side {
 
 const maxPassages = 6;
 
-/** What the sockets of these people tell about the messages of one conversation, in the order of the service. */
+/** The messages of one conversation in the order of the service, from the sockets of these people. */
 export function passagesOf(cid: string, people: readonly Side[]): Passage[] {
   const numbered = new Map<number, { from: number; heard: Set<number> }>();
   const waiting = new Map<string, Passage>();
-  /** How far each of them has heard, as receipts tell: also what came before this page was open. */
+  /** The delivery mark of each person, from receipts: also for messages from before this page was open. */
   const heardTo = people.map(() => 0);
   const numberOf = (seq: number, from: number): Set<number> => {
     const known = numbered.get(seq) ?? { from, heard: new Set() };

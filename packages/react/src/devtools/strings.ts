@@ -1,4 +1,4 @@
-/** The texts of the tools for developers. What a frame says is told by `format`. */
+/** The texts of the developer tools. `format` describes the frames. */
 export interface WireStrings {
   wire: string;
   frames: string;
@@ -37,7 +37,7 @@ export const englishWire: WireStrings = {
   frames: 'Frames',
   frameCount: (shown, all) =>
     shown === all ? `${all} ${all === 1 ? 'frame' : 'frames'}` : `${shown} of ${all} frames`,
-  ways: { out: 'you say', in: 'you hear', none: 'the connection' },
+  ways: { out: 'sent', in: 'received', none: 'the connection' },
   filter: 'Filter',
   filterBy: 'Filter by type',
   heartbeats: 'Heartbeats',
@@ -50,22 +50,23 @@ export const englishWire: WireStrings = {
   hidden: 'hidden',
   notNumbered: 'not numbered yet',
   numbered: (seq) => `seq ${seq}`,
-  lastMessage: 'Where the last message is',
-  steps: ['kept here', 'committed', 'delivered', 'read'],
+  lastMessage: 'State of the last message',
+  steps: ['on this device', 'committed', 'delivered', 'read'],
   reached: (yes) => (yes ? ': yes' : ': not yet'),
-  sequence: 'What the server saw',
-  sequenceAbout: 'every message passes the middle line once: committed, numbered, then handed on',
+  sequence: 'Order of the server',
+  sequenceAbout:
+    'each message passes the middle line once: the server commits and numbers it, then sends it to the others',
   service: 'Parley',
-  nothingSaid: 'Nothing was said yet.',
+  nothingSaid: 'No messages yet.',
   waits: 'waits',
   asTable: 'As a table',
-  columns: ['Number', 'By', 'Heard by'],
+  columns: ['Number', 'By', 'Received by'],
   passage: (seq, by, heard, not) =>
     seq === null
       ? `${by}’s next message waits`
       : [
           `${seq} by ${by}`,
-          ...(heard.length > 0 ? [`heard by ${names(heard)}`] : []),
-          ...(not.length > 0 ? [`not yet with ${names(not)}`] : []),
+          ...(heard.length > 0 ? [`received by ${names(heard)}`] : []),
+          ...(not.length > 0 ? [`not yet received by ${names(not)}`] : []),
         ].join(', '),
 };

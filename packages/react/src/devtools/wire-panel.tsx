@@ -70,7 +70,7 @@ export const WirePanel = forwardRef<HTMLElement, WirePanelProps>(function WirePa
   );
   const last = shown.at(-1)?.no;
   const tabStop = shown.some(({ no }) => no === chosen) ? chosen : last;
-  // Whoever reads further up is left there.
+  // A reader who scrolled up stays there.
   const atEnd = useRef(true);
   useEffect(() => {
     if (atEnd.current) list.current!.scrollTop = list.current!.scrollHeight;

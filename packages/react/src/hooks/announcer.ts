@@ -1,4 +1,4 @@
-/** What a screen reader is told in passing. The provider shows the last sentence in one polite region. */
+/** Announcements for screen readers. The provider shows the last sentence in one polite region. */
 export class Announcer {
   #text = '';
   #listeners = new Set<() => void>();

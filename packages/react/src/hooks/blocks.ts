@@ -3,7 +3,7 @@ import { useClient } from './context.ts';
 import { useStore } from './store.ts';
 
 export interface BlocksView {
-  /** The ids of those whom this user blocks. */
+  /** The ids of the users whom this user blocks. */
   userIds: readonly string[];
   /** It shows at once; what is refused is taken back, and rejects. */
   block(userId: string): Promise<void>;

@@ -39,7 +39,7 @@ export interface ComposerOptions {
 
 export interface ComposerView {
   text: string;
-  /** Changes the text and tells the others that this user types. */
+  /** Changes the text and notifies the others that this user types. */
   setText(text: string): void;
   /** Notes that `shown` in the text stands for this mention; it counts as long as the text has it. */
   mention(mention: Mention, shown: string): void;

@@ -8,7 +8,7 @@ export interface ConnectionView {
   state: ConnectionState;
   /** Why it failed, or was lost. */
   error: ParleyError | null;
-  /** Connects anew at once, in place of waiting for the next attempt. */
+  /** Connects again at once instead of waiting for the next attempt. */
   retry(): void;
 }
 
@@ -28,9 +28,9 @@ const nobody: readonly string[] = [];
 const silent = { get: () => nobody, subscribe: () => () => undefined };
 
 export interface TypingView {
-  /** The others who type now. */
+  /** The other users who type now. */
   userIds: readonly string[];
-  /** Call it on every key press: the service is told at most every three seconds. */
+  /** Call it on every key press: a frame is sent at most every three seconds. */
   start(): void;
   stop(): void;
 }

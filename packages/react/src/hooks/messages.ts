@@ -13,7 +13,7 @@ interface Known {
 }
 const knownOf = new WeakMap<Conversation, Known>();
 
-/** The client makes messages on their way anew with every snapshot; here one that did not change stays the same object. */
+/** The client creates new objects for pending messages with every snapshot; here an unchanged message stays the same object. */
 function read(conversation: Conversation): Known {
   const before = knownOf.get(conversation);
   const source = conversation.messages.get();
@@ -84,7 +84,7 @@ export const useMessageById = (
   messageId: string | null,
 ): MessageItem | undefined => useRead(id, (known) => find(known, messageId), undefined);
 
-/** Who sent a message, if it is in the window; renders not with the message. */
+/** The sender of a message, if it is in the window; does not render with the message. */
 export const useSenderOf = (id: string, messageId: string | null): string | null | undefined =>
   useRead(id, (known) => find(known, messageId)?.senderId, undefined);
 

@@ -103,7 +103,7 @@ const initialPresence = (): ReadonlyMap<string, PresenceItem> => noPresence;
 const samePresence = (a: ReadonlyMap<string, PresenceItem>, b: ReadonlyMap<string, PresenceItem>): boolean =>
   a.size === b.size && [...a].every(([id, item]) => b.get(id) === item);
 
-/** Who of these users is online. Without a connection nobody's presence is known, and the map is empty. */
+/** The online users among these users. Without a connection presence is unknown, and the map is empty. */
 export function usePresence(ids: readonly (string | null | undefined)[]): ReadonlyMap<string, PresenceItem> {
   const client = useClient();
   const list = [...new Set(ids.filter((id) => id != null))].sort().join('\n');

@@ -12,7 +12,7 @@ export interface PollOptionView {
   share: number;
   /** This user voted for it. */
   own: boolean;
-  /** The newest three who did; none where the poll is anonymous. */
+  /** The newest three voters; none if the poll is anonymous. */
   userIds: readonly string[];
 }
 

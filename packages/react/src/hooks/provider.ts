@@ -50,7 +50,7 @@ export function ParleyProvider(props: ParleyProviderProps): ReactNode {
   const [announcer] = useState(() => new Announcer());
   useEffect(() => {
     if (!connect) return;
-    client.connect().catch(() => undefined); // `useConnection` tells why.
+    client.connect().catch(() => undefined); // `useConnection` has the reason.
     return () => client.disconnect();
   }, [client, connect]);
   const value = useMemo<ParleyContextValue>(

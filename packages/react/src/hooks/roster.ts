@@ -100,7 +100,7 @@ class Rosters {
       members.push(...answer.data);
       cursor = answer.nextCursor;
     }
-    // Marks only move forward: what a receipt has told meanwhile stays.
+    // Marks only move forward: newer marks from receipts stay.
     const before = new Map(this.get(id).map((member) => [member.userId, member]));
     this.#set(
       id,

@@ -11,7 +11,7 @@ export const nothing = (): (() => void) => () => undefined;
 export const useStore = <T>(store: Readable<T>, initial: T): T =>
   useSyncExternalStore(store.subscribe, store.get, () => initial);
 
-/** Returns the earlier value as long as `same` says that nothing changed, so that whoever depends on it rests. */
+/** Returns the earlier value as long as `same` says that nothing changed, so that dependent components do not render. */
 export function useStable<T>(same: (a: T, b: T) => boolean): (next: T) => T {
   const last = useRef<{ value: T } | null>(null);
   return (next) => {

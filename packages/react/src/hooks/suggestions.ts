@@ -5,7 +5,7 @@ import { useConversationItem } from './conversations.ts';
 import { useMembers } from './people.ts';
 import { useStore } from './store.ts';
 
-/** Somebody who can be mentioned, and what stands for it in the text. */
+/** A user who can be mentioned, and the text of the mention. */
 export interface Suggestion {
   mention: Mention;
   /** The name, without `@`. */

@@ -77,7 +77,7 @@ class Typists {
 const all = new WeakMap<Client, Typists>();
 const initial = (): readonly string[] => nobody;
 
-/** Who types in a conversation, which need not be open: for rows of a list. `useTyping` also tells that oneself types. */
+/** The typing users of a conversation, which need not be open: for rows of a list. `useTyping` also reports that this user types. */
 export function useTypists(id: string): readonly string[] {
   const client = useClient();
   const subscribe = useMemo(() => {

@@ -30,7 +30,7 @@ export const maxFiles = 10;
 const pictures = /^image\/(png|jpe?g|gif|webp|avif)$/;
 export const isPicture = (mimeType: string): boolean => pictures.test(mimeType);
 
-/** The size of a picture, so that its place is kept while it loads; nothing where the browser cannot tell. */
+/** The size of a picture, so that its place is kept while it loads; undefined if the browser cannot read it. */
 async function sizeOf(file: File): Promise<{ width?: number; height?: number }> {
   if (!isPicture(file.type) || typeof createImageBitmap === 'undefined') return {};
   try {

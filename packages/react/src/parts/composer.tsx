@@ -31,7 +31,7 @@ export const AttachmentChip = later<ChipProps>(async () => ({
 
 export interface ComposerProps extends Omit<ComponentPropsWithoutRef<'form'>, 'onSubmit'> {
   conversationId: string;
-  /** Whom one writes to, for the placeholder. */
+  /** The recipient in the placeholder. */
   to: string;
   editing?: MessageItem | null;
   replyTo?: MessageItem | null;
@@ -106,7 +106,7 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
   useEffect(() => {
     if (dropped) adding.current(dropped);
   }, [dropped]);
-  // Whoever answers or changes a message goes on in the field.
+  // After the choice of a reply or an edit the focus goes to the field.
   const about = editing?.key ?? replyTo?.key ?? null;
   useEffect(() => {
     if (about !== null) field.current?.focus();

@@ -54,7 +54,7 @@ export function MessageActions({ item: _, actions, question, className, ...rest 
   );
 }
 
-/** @param focused whoever asked by the keyboard whether to delete answers there. */
+/** @param focused true if the keyboard opened the question: the focus then goes to its buttons. */
 function Action({ of, focused }: { of: MessageAction; focused: boolean }) {
   const { label, icon, danger, onPress } = of;
   const button = useRef<HTMLButtonElement>(null);

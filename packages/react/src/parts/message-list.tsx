@@ -84,7 +84,7 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
   const { box, from, to, atEnd, loadingOlder, failed, loadOlder, onScroll, scrollToEnd, scrollTo } =
     useRowWindow(messages);
   const empty = status === 'loading' && items.length === 0;
-  /** The failure after which the user tried again: each attempt fails with one of its own. */
+  /** The failure after which the user tried again: each attempt fails with a new error object. */
   const [tried, setTried] = useState<ParleyError>();
   const [active, setActive] = useState<string | null>(null);
   const [tinted, setTinted] = useState<string | null>(null);

@@ -24,7 +24,7 @@ export interface MessageAuthorProps extends ComponentPropsWithoutRef<'div'> {
   name: string;
 }
 
-/** Who wrote the messages that stand together, above the first one. What is inside comes after the time. */
+/** The author of a group of messages, above the first one. Children follow the time. */
 export function MessageAuthor({ item, name, className, children, ...rest }: MessageAuthorProps) {
   return (
     <div {...rest} className={cx('parley-author', className)}>

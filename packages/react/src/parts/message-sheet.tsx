@@ -100,7 +100,7 @@ export function MessageSheet(props: MessageSheetProps) {
 
 const noUsers: ReadonlyMap<string, User> = new Map();
 
-/** Who reacted, with what: a finger points at nothing, so what a tooltip says elsewhere stands here. */
+/** The users who reacted, with their emoji. Touch screens have no tooltips, so the names are listed here. */
 function Reactors({ item }: { item: MessageItem }) {
   const { client, strings } = useParley();
   const { counts } = useReactions(item);
@@ -114,7 +114,7 @@ function Reactors({ item }: { item: MessageItem }) {
     let over = false;
     conversation.reactors(item.id!).then(
       ({ data }) => over || setTold(data),
-      () => undefined, // Those whom the message names are shown, and how many more there are.
+      () => undefined, // The names in the message are shown, and the number of the others.
     );
     return () => void (over = true);
   }, [partly, conversation, item.id]);

@@ -157,7 +157,7 @@ export const Message = memo(
           className="parley-content"
           onPointerDown={({ pointerType, target }) => {
             lift();
-            // Whoever looks for a place in a sound holds it, too.
+            // Seeking in a sound is a long press, too.
             if (pointerType === 'touch' && !quiet && !(target as Element).closest('input, video, audio'))
               pressing.current = setTimeout(() => ask('sheet'), pressMs);
           }}
@@ -218,7 +218,7 @@ export const Message = memo(
   }),
 );
 
-/** Says that a message is pinned, and by whom. */
+/** The mark of a pinned message, with the name of the user who pinned it. */
 function Pinned({ by }: { by: string | null }) {
   const { strings, client } = useParley();
   const name = useName(by);

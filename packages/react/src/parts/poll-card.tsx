@@ -9,7 +9,7 @@ export default function PollCard({ item }: { item: MessageItem }) {
   const { strings, announcer } = useParley();
   const { poll, options, total, closed, canVote, canClose, toggle, close } = usePoll(item);
   if (!poll) return null;
-  // What is refused is taken back by the client; who cannot see that is told.
+  // The client takes a refused vote back; screen readers get an announcement.
   const failed = (): void => announcer.say(strings.notVoted);
   const single = options.find(({ own }) => own && !poll.multiple);
   return (

@@ -5,7 +5,7 @@ import { useStrings } from '../hooks/context.ts';
 
 const most = { question: 300, option: 100, options: 10 };
 
-/** The fields of a new poll. It stands inside the composer's form, so it is none of its own. */
+/** The fields of a new poll. They are inside the composer's form, so this is not a form itself. */
 export default function PollForm({
   onAsk,
   onClose,

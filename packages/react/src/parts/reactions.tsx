@@ -9,7 +9,7 @@ const usual = ['👍', '🎉', '❤️', '😂', '👀'];
 
 export interface ReactionBarProps {
   item: MessageItem;
-  /** Also shows what can be added with one click, and who reacted when one points at a reaction. */
+  /** Also shows the emoji that need one click, and the names of users when the pointer is over a reaction. */
   offer?: boolean;
   /** What one click offers. */
   quick?: readonly string[];

@@ -12,7 +12,7 @@ export interface Offer {
   text: string;
   /** What the list shows; the text unless given. */
   label?: ReactNode;
-  /** Whom the text names. */
+  /** The mentions of the text. */
   mention?: Mention;
 }
 
@@ -73,7 +73,7 @@ function useOffers(by: Trigger | undefined, query: string): readonly Offer[] | n
   return found && found.by === by && found.query === query ? found.all : null;
 }
 
-/** Whom one may mean after typing `@`, or what another character begins: a list over the field, which keeps the focus. */
+/** The suggestions after `@` or another trigger: a list over the field, which keeps the focus. */
 export default function Suggestions(props: SuggestionsProps) {
   const { conversationId, composer, field, caret, setCaret, triggers, keys } = props;
   const { text, setText, mention } = composer;

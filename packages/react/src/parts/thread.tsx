@@ -69,7 +69,7 @@ export interface ThreadProps extends Omit<ComponentPropsWithoutRef<'section'>, '
   readOnly?: string | null;
 }
 
-/** One conversation: head, banner, messages, who types, and where one writes. */
+/** One conversation: header, banner, messages, typing indicator and composer. */
 export const Thread = forwardRef<HTMLElement, ThreadProps>(function Thread(props, ref) {
   const slots = useSlotsWith(props.slots);
   // Replies and changes belong to one conversation: another one starts afresh.

@@ -13,7 +13,7 @@ export interface TypingIndicatorProps extends ComponentPropsWithoutRef<'div'> {
 
 const noUsers: ReadonlyMap<string, { name: string | null }> = new Map();
 
-/** Who types. Its row keeps its height, so that nothing moves. */
+/** The typing users. Its row keeps its height, so that the layout does not shift. */
 export const TypingIndicator = forwardRef<HTMLDivElement, TypingIndicatorProps>(function TypingIndicator(
   { conversationId, max, className, ...rest },
   ref,

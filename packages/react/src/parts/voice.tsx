@@ -48,7 +48,7 @@ export default function VoiceNote({ attachment }: { attachment: AttachmentData }
     const element = audio.current!;
     if (playing) return element.pause();
     try {
-      // A link lasts some minutes: one that failed is asked for anew.
+      // A link is valid for some minutes: after a failure a new one is requested.
       if (!element.src || element.error) element.src = (await linkOf(client, id, true)).url;
       setGone(false);
       await element.play();

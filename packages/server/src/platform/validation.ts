@@ -96,7 +96,10 @@ function problemOf({ keyword, message, schema }: ErrorObject): string {
   if (keyword === 'required') return 'is required';
   const values = keyword === 'enum' ? schema : keyword === 'anyOf' ? constants(schema) : null;
   if (Array.isArray(values)) return `must be one of ${values.join(', ')}`;
-  return message ?? 'is not valid';
+  return (message ?? 'is not valid')
+    .replace('NOT have fewer than', 'have at least')
+    .replace('NOT have more than', 'have at most')
+    .replace(/ 1 (character|item)s$/, ' 1 $1');
 }
 
 function constants(branches: unknown): unknown[] | null {

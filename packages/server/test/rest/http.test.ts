@@ -56,7 +56,7 @@ describe('api#validation: bodies and queries', () => {
     assert.equal(await told('/v1/tokens', {}), 'userId is required.');
     assert.equal(
       await told('/v1/conversations', { ...group, name: '' }),
-      'name must NOT have fewer than 1 characters.',
+      'name must have at least 1 character.',
     );
     assert.equal(await told('/v1/conversations', { ...group, name: 5 }), 'name must be string.');
     assert.equal(

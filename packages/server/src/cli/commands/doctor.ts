@@ -2,7 +2,7 @@ import type { Command } from '../command.ts';
 
 export const doctorCommand: Command = {
   name: 'doctor',
-  summary: 'Looks at everything the service needs, and says what to do',
+  summary: 'Checks everything that the service needs, and suggests fixes',
   details: [
     'It looks at settings, data directory, store, master key, Redis, ports, media, clock, disk, proxy headers and versions, whether the service runs or not, and changes nothing. It exits with 1 if there is a problem.',
   ],

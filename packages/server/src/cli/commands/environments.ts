@@ -18,7 +18,7 @@ export const environmentCommands: readonly Command[] = [
     name: 'env create',
     summary: 'Creates an environment and shows its secret key once',
     flags: [
-      { name: 'name', value: 'name', required: true, text: 'what people call it' },
+      { name: 'name', value: 'name', required: true, text: 'its name' },
       {
         name: 'kind',
         value: 'kind',
@@ -26,9 +26,9 @@ export const environmentCommands: readonly Command[] = [
         required: true,
         text: 'a development environment may take unsigned tokens',
       },
-      { name: 'id', value: 'env id', text: 'its id; made up if it is not given' },
+      { name: 'id', value: 'env id', text: 'its id; chosen by the service if it is not given' },
       plan,
-      { name: 'organization', value: 'org id', text: 'its owner; needed where there are several' },
+      { name: 'organization', value: 'org id', text: 'its organization; needed if there are several' },
     ],
     needs: 'store',
     run: async ({ ctx, flags: { id, name, kind, plan: wanted, organization } }) =>
@@ -45,7 +45,7 @@ export const environmentCommands: readonly Command[] = [
     summary: 'Changes an environment',
     args: [environmentId],
     flags: [
-      { name: 'name', value: 'name', text: 'what people call it' },
+      { name: 'name', value: 'name', text: 'its name' },
       {
         name: 'status',
         value: 'status',
@@ -59,7 +59,7 @@ export const environmentCommands: readonly Command[] = [
         values: ['all', 'direct', 'none'],
         text: 'which conversations clients may create',
       },
-      { name: 'dev-tokens', value: 'bool', values: bool, text: 'whether unsigned tokens are taken' },
+      { name: 'dev-tokens', value: 'bool', values: bool, text: 'whether unsigned tokens are accepted' },
       {
         name: 'push',
         value: 'mode',
@@ -70,14 +70,19 @@ export const environmentCommands: readonly Command[] = [
         name: 'push-content',
         value: 'what',
         values: ['full', 'name', 'none'],
-        text: 'what a notification tells of a message',
+        text: 'how much of a message a notification shows',
       },
-      { name: 'owners-set-roles', value: 'bool', values: bool, text: 'whether owners make moderators' },
+      {
+        name: 'owners-set-roles',
+        value: 'bool',
+        values: bool,
+        text: 'whether owners may appoint moderators',
+      },
       {
         name: 'default-level',
         value: 'level',
         values: ['all', 'mentions'],
-        text: 'which messages members are pushed who have chosen nothing',
+        text: 'which messages are pushed to members who have not chosen a level',
       },
       {
         name: 'features-off',
@@ -131,7 +136,7 @@ export const environmentCommands: readonly Command[] = [
     name: 'key create',
     summary: 'Creates a secret key and shows it once',
     args: [environmentId],
-    flags: [{ name: 'name', value: 'name', text: 'what it is for' }],
+    flags: [{ name: 'name', value: 'name', text: 'its name, for example the server that uses it' }],
     needs: 'store',
     run: async (line) => run('keys.create', await inEnvironment(line), { name: line.flags['name'] }),
   },

@@ -57,7 +57,7 @@ export const operatorCommands: readonly Command[] = [
   ),
   {
     name: 'account reset',
-    summary: 'Makes a link for a new password',
+    summary: 'Creates a link to set a new password',
     args: [email],
     needs: 'store',
     run: ({ ctx, args }) => run('accounts.reset', ctx, { email: args['email'] }),
@@ -84,7 +84,7 @@ export const operatorCommands: readonly Command[] = [
   },
   {
     name: 'storage list',
-    summary: 'Lists the slots of customers’ databases, and which are set aside',
+    summary: 'Lists the slots of customers’ databases and their state',
     args: [{ ...environmentId, optional: true }],
     needs: 'store',
     run: async ({ ctx, args }) =>
@@ -100,11 +100,11 @@ export const operatorCommands: readonly Command[] = [
   changing('storage retry', 'Uses this customer’s database again', slot, 'storage.takeBack', 'retried'),
   {
     name: 'audit list',
-    summary: 'Lists who changed what, newest first',
+    summary: 'Lists changes with their authors, newest first',
     args: [{ ...environmentId, optional: true }],
     flags: [
       { name: 'action', value: 'operation', text: 'only this operation, such as keys.revoke' },
-      { name: 'actor', value: 'who', text: 'only what this person or program did' },
+      { name: 'actor', value: 'name', text: 'only changes by this person or program' },
     ],
     columns: ['at', 'environmentId', 'actor', 'action', 'target', 'ip'],
     needs: 'store',

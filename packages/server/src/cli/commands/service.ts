@@ -13,7 +13,7 @@ export const serviceCommands: readonly Command[] = [
     name: 'start',
     summary: 'Runs the service until SIGTERM or Ctrl-C, as npm start does',
     details: [
-      'Its settings are environment variables; npm start -- --help lists them. The first start makes the data directory.',
+      'Its settings are environment variables; the page /docs/operations/settings of a running service lists them. The first start creates the data directory.',
     ],
     flags: [
       {
@@ -29,9 +29,9 @@ export const serviceCommands: readonly Command[] = [
   },
   {
     name: 'backup',
-    summary: 'Writes the rows of one moment, uploaded files and the master key into one new file',
+    summary: 'Writes a consistent copy of all rows, uploaded files and the master key into a new file',
     details: [
-      'It may run while the service runs. The file is encrypted where PARLEY_BACKUP_PASSPHRASE (or PARLEY_BACKUP_PASSPHRASE_FILE) is set; otherwise keep it as you would keep the master key.',
+      'It may run while the service runs. The file is encrypted if PARLEY_BACKUP_PASSPHRASE (or PARLEY_BACKUP_PASSPHRASE_FILE) is set; otherwise protect it like the master key.',
     ],
     args: [{ name: 'file', text: 'the file to write, which must not exist' }],
     needs: 'store',
@@ -54,7 +54,7 @@ export const serviceCommands: readonly Command[] = [
   },
   {
     name: 'history check',
-    summary: 'Tries whether a history database or endpoint does what it must',
+    summary: 'Checks a history database or endpoint against the contract',
     details: [
       'The signing secret of an http endpoint is read from HISTORY_SECRET. The command writes under an environment id that nothing else uses.',
     ],

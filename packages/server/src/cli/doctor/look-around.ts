@@ -30,7 +30,7 @@ export async function lookAround(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   ];
 }
 
-const marks = { ok: 'ok', warning: 'LOOK', problem: 'WRONG' } as const;
+const marks = { ok: 'ok', warning: 'WARN', problem: 'ERROR' } as const;
 
 export function report(findings: readonly Finding[]): string {
   const width = Math.max(...findings.map(({ area }) => area.length));
@@ -40,6 +40,6 @@ export function report(findings: readonly Finding[]): string {
   ]);
   const count = (wanted: Finding['status']) => findings.filter(({ status }) => status === wanted).length;
   const [problems, warnings] = [count('problem'), count('warning')];
-  lines.push('', `${problems} wrong, ${warnings} to look at, ${count('ok')} ok`);
+  lines.push('', `${problems} problems, ${warnings} warnings, ${count('ok')} ok`);
   return `${lines.join('\n')}\n`;
 }
