@@ -52,7 +52,7 @@ export function createClient(options: ClientOptions): Client {
   if (!Socket)
     throw new ParleyError(
       'no_websocket',
-      'There is no WebSocket here: pass one as `WebSocket` (Node has one from version 22 on).',
+      'No WebSocket here: pass one as `WebSocket`, or use Node 22.',
     );
   for (const at of [url, realtimeUrl])
     if (!/^https?:\/\/[^/]/.test(at)) throw new ParleyError('invalid_url', `Not an http or https URL: ${at}`);

@@ -8,6 +8,8 @@ import type { Context, EnvironmentContext } from '../context.ts';
 import { happened } from '../happenings.ts';
 import { isString, listPage } from '../pages.ts';
 import { moment } from '../time.ts';
+// Declares `services.sharing`.
+import type {} from './sharing.ts';
 import * as sql from './sql.ts';
 
 /** Erased ids are stored as a keyed hash, never in clear. */
