@@ -195,7 +195,7 @@ describe('the parts of the kit', () => {
     await other.keyboard.press('ArrowDown');
     assert.ok(await dialog.getByLabel('Insults or harassment').isChecked());
     assert.deepEqual(await accessibilityProblems(other), []);
-    await dialog.getByLabel('More about it').fill('He shouts.');
+    await dialog.getByLabel('Details (optional)').fill('He shouts.');
     await other.evaluate('story.offline = true');
     await send.click();
     await dialog.getByRole('alert').waitFor();
