@@ -77,13 +77,14 @@ test('identity#suspended: a suspended environment closes its sockets with 4003, 
 });
 
 test('identity#dev-tokens: where they are switched off, sockets that came with one close with 4003, and no others', async () => {
-  const { id, secretKey } = await parley(service, 'env', 'create', '--name', 'open', '--kind', 'development');
+  const { id, secretKey } = environments.other;
   const unsigned = await connect(service, devToken({ sub: 'ann' }), { env: id });
   const signed = await connect(service, signToken({ sub: 'ann' }, { secretKey }));
   const elsewhere = await connect(service, devToken({ sub: 'ann' }), { env: environments.dev.id });
   await parley(service, 'env', 'set', id, '--dev-tokens', 'false');
   assert.equal((await unsigned.closed).code, 4003);
   for (const socket of [signed, elsewhere]) await socket.barrier();
+  await parley(service, 'env', 'set', id, '--dev-tokens', 'true');
 });
 
 test('socket#token-expiring: token.refresh extends the session, for the same user and environment only', async () => {
