@@ -37,8 +37,8 @@ const parts: Part[] = [
   },
   {
     name: 'Chromium',
-    programs: ['chromium-headless-shell'],
-    packages: ['chromium-headless-shell'],
+    programs: ['chromium', 'chromium-headless-shell'],
+    packages: ['chromium', 'chromium-headless-shell'],
     named: /\bchromium-headless-shell\b/,
   },
   {

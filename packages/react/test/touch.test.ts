@@ -3,11 +3,11 @@ import { describe, it } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { use } from '../../server/test/support/use.ts';
 import { accessibilityProblems, visit } from './browser.ts';
-import { useBrowser } from '../../server/test/support/chromium.ts';
+import { useBrowser, wholeBrowser } from '../../server/test/support/chromium.ts';
 
 /** A phone: what fingers reach, in Chromium with a service in the page. */
 describe('the kit on a touch screen', () => {
-  const browser = useBrowser();
+  const browser = useBrowser([], wholeBrowser);
   const page = use(
     async () => {
       const { page: phone } = await visit(

@@ -6,7 +6,9 @@ import { use } from './use.ts';
  * Chromium without a window, as Debian builds it for automation: it starts faster and draws with less CPU time than the
  * whole browser, and it is the same engine.
  */
-const program = '/usr/bin/chromium-headless-shell';
+const shell = '/usr/bin/chromium-headless-shell';
+/** The whole browser: the other one always has a pointer that hovers, also where it pretends to be a phone. */
+export const wholeBrowser = '/usr/bin/chromium';
 
 const flags = [
   '--headless',
@@ -28,12 +30,12 @@ export const fakeDevices = [
   '--use-fake-device-for-media-stream=fps=10',
 ];
 
-export const launchChromium = (more: readonly string[] = []): Promise<Browser> =>
+export const launchChromium = (more: readonly string[] = [], program = shell): Promise<Browser> =>
   chromium.launch({ executablePath: program, args: [...flags, ...more] });
 
 /** A browser for all tests of the file. */
-export const useBrowser = (more: readonly string[] = []): Browser =>
+export const useBrowser = (more?: readonly string[], program?: string): Browser =>
   use(
-    () => launchChromium(more),
+    () => launchChromium(more, program),
     (browser) => browser.close(),
   );
