@@ -158,6 +158,15 @@ export async function person(
       tab,
       until,
       signInAgain: signIn,
+      // calls_unavailable (docs/reference/errors.md): a media node that is busy for a moment takes calls again soon.
+      start: async (...given: Parameters<Ask['start']>) => {
+        for (const deadline = Date.now() + patienceMs; ; await delay(500))
+          try {
+            return await asks.start(...given);
+          } catch (error) {
+            if (!/calls_unavailable/.test(String(error)) || Date.now() > deadline) throw error;
+          }
+      },
       growing: async (pictures = true) => {
         const before = await asks.received();
         await until('media', async () => {
