@@ -50,10 +50,7 @@ export function createClient(options: ClientOptions): Client {
   const address = realtimeUrl.replace(/^http/, 'ws');
   const Socket = options.WebSocket ?? (globalThis.WebSocket as ClientOptions['WebSocket']);
   if (!Socket)
-    throw new ParleyError(
-      'no_websocket',
-      'No WebSocket here: pass one as `WebSocket`, or use Node 22.',
-    );
+    throw new ParleyError('no_websocket', 'No WebSocket here: pass one as `WebSocket`, or use Node 22.');
   for (const at of [url, realtimeUrl])
     if (!/^https?:\/\/[^/]/.test(at)) throw new ParleyError('invalid_url', `Not an http or https URL: ${at}`);
 

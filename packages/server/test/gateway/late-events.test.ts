@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LogEvent } from '../../src/log/events.ts';
-import { cid, deferred, event, seqs, setup } from './hub-tools.ts';
+import { deferred, event, seqs, setup } from './hub-tools.ts';
 
 /** Events that are late on the bus: read from the store before later ones go out, within bounds. */
 
