@@ -28,7 +28,8 @@ async function disableEndpoint(
   if (!disabled) return;
   const { id, url } = disabled;
   await setListeners(tx, env);
-  logger.warn({ env, id, url }, 'a webhook endpoint was disabled');
+  // Not its address: that may hold a token.
+  logger.warn({ env, endpoint: id }, 'a webhook endpoint was disabled');
   await mailQueue.toOwners(tx, env, (environment) => ({
     subject: `Webhook endpoint ${id} was disabled`,
     text: [
