@@ -9,6 +9,7 @@ import { readConfig } from '../../src/config.ts';
 import { pooledRandom, systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { openStore } from '../../src/platform/postgres/store.ts';
+import { keepNoConnections } from '../support/api.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { environments } from '../support/service.ts';
 import { StandingTime } from '../support/time.ts';
@@ -84,6 +85,7 @@ export function useStandingHere(changes: Parameters<typeof startHere>[0] = {}): 
   here: Here;
   time: StandingTime;
 } {
+  keepNoConnections();
   const time = new StandingTime();
   const here = use(
     () => startHere({ clock: time, timers: time.timers, ...changes }),
