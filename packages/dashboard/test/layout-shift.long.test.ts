@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { pretendNode } from '../../server/test/calls/tools.ts';
 import { setUp, useService } from '../../server/test/support/use.ts';
 import { desktop, loaded, openPage, phone, signIn } from './browser.ts';
-import { useBrowser } from '../../server/test/support/chromium.ts';
+import { useBrowser, wholeBrowser } from '../../server/test/support/chromium.ts';
 import type { Watched } from './browser.ts';
 import { pages } from './pages.ts';
 import { fillShop } from './scene.ts';
@@ -13,7 +13,7 @@ import { vitals, watchVitals } from './vitals.ts';
 /** Nothing on a page jumps while it loads: what comes later takes a place that was kept for it. */
 describe('layout shift', () => {
   const { service, db } = useService();
-  const browser = useBrowser();
+  const browser = useBrowser([], wholeBrowser);
   let shop: Shop;
   let watched: Watched;
   setUp(async () => {

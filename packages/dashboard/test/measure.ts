@@ -1,7 +1,7 @@
 // npm run measure-dashboard [-- part of a name …]: how soon the dashboard can be used on a slow machine, and whether anything jumps. The CPU is
 // slowed to a quarter; the service is on this machine. Figures go to docs/dashboard.md.
 import { readFileSync } from 'node:fs';
-import { launchChromium } from '../../server/test/support/chromium.ts';
+import { launchChromium, wholeBrowser } from '../../server/test/support/chromium.ts';
 import { pretendNode } from '../../server/test/calls/tools.ts';
 import { startService } from '../../server/test/support/service.ts';
 import { openDb } from '../../server/test/support/use.ts';
@@ -25,7 +25,7 @@ function mainThreadMs(pid: number): number {
 
 const service = await startService();
 const db = await openDb(service);
-const browser = await launchChromium();
+const browser = await launchChromium([], wholeBrowser);
 try {
   await pretendNode(db);
   const shop = await fillShop(service.url);

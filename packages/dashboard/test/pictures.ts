@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { visit } from '../../react/test/browser.ts';
-import { launchChromium } from '../../server/test/support/chromium.ts';
+import { launchChromium, wholeBrowser } from '../../server/test/support/chromium.ts';
 import { pretendNode } from '../../server/test/calls/tools.ts';
 import { serverApi } from '../../server/test/support/api.ts';
 import { startService } from '../../server/test/support/service.ts';
@@ -173,7 +173,7 @@ async function forDocs(browser: Browser): Promise<void> {
 
 const [folder, ...parts] = process.argv.slice(2);
 if (folder === undefined) throw new Error('Say a folder, or --docs.');
-const browser = await launchChromium();
+const browser = await launchChromium([], wholeBrowser);
 try {
   if (folder === '--docs') await forDocs(browser);
   else {

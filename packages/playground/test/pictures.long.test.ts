@@ -1,6 +1,6 @@
 import { describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { useBrowser } from '../../server/test/support/chromium.ts';
+import { useBrowser, wholeBrowser } from '../../server/test/support/chromium.ts';
 import { keptPictures } from '../../react/test/kept-pictures.ts';
 import { startService } from '../../server/test/support/service.ts';
 import { use } from '../../server/test/support/use.ts';
@@ -28,7 +28,7 @@ describe('the looks of the demo', () => {
     () => startService(),
     (s) => s.dispose(),
   );
-  const browser = useBrowser();
+  const browser = useBrowser([], wholeBrowser);
 
   it('signing in, one person, two people, and a phone, in light and dark', async () => {
     const { page } = await open(browser, service.url, { bypassCSP: true });

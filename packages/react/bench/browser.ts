@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import type { BuildOptions } from 'esbuild';
 import type { Browser, CDPSession, Page } from 'playwright-core';
-import { launchChromium } from '../../server/test/support/chromium.ts';
+import { launchChromium, wholeBrowser } from '../../server/test/support/chromium.ts';
 
 /** Production builds of pages, in Chromium. */
 
@@ -40,7 +40,7 @@ export async function weight(entry: string, more: BuildOptions = {}): Promise<nu
 }
 
 export const startBrowser = (): Promise<Browser> =>
-  launchChromium(['--enable-precise-memory-info', '--js-flags=--expose-gc']);
+  launchChromium(['--enable-precise-memory-info', '--js-flags=--expose-gc'], wholeBrowser);
 
 export interface Opened {
   page: Page;

@@ -7,7 +7,7 @@ import { startMediaService } from '../../server/test/calls/media-service.ts';
 import type { Actor } from '../../server/test/support/scene.ts';
 import { setUp, useService } from '../../server/test/support/use.ts';
 import { visit } from './browser.ts';
-import { fakeDevices, useBrowser } from '../../server/test/support/chromium.ts';
+import { fakeDevices, useBrowser, wholeBrowser } from '../../server/test/support/chromium.ts';
 import type { Kit } from './page/app.tsx';
 
 /**
@@ -20,7 +20,7 @@ describe('the kit from a tunnel to a call', () => {
   const { service, scene, server } = useService({
     start: (env) => startMediaService(env, 1),
   });
-  const browser = useBrowser(fakeDevices);
+  const browser = useBrowser(fakeDevices, wholeBrowser);
   let nora: Actor;
   let tomas: Actor;
   setUp(async () => {

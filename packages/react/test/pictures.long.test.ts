@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { accessibilityProblems, visit } from './browser.ts';
-import { useBrowser } from '../../server/test/support/chromium.ts';
+import { useBrowser, wholeBrowser } from '../../server/test/support/chromium.ts';
 import { keptPictures } from './kept-pictures.ts';
 
 const matches = keptPictures(new URL('pictures/', import.meta.url));
@@ -21,7 +21,7 @@ async function chat(browser: Browser, options: object): Promise<Page> {
 }
 
 describe('the looks of the kit', () => {
-  const browser = useBrowser();
+  const browser = useBrowser([], wholeBrowser);
 
   for (const [theme, dir] of [
     ['light', 'ltr'],

@@ -7,7 +7,10 @@ import { use } from './use.ts';
  * whole browser, and it is the same engine.
  */
 const shell = '/usr/bin/chromium-headless-shell';
-/** The whole browser: the other one always has a pointer that hovers, also where it pretends to be a phone. */
+/**
+ * The whole browser, for tests of touch, looks and speed: the other one always has a pointer that hovers, also where it
+ * pretends to be a phone, and draws letters a fraction of a pixel elsewhere.
+ */
 export const wholeBrowser = '/usr/bin/chromium';
 
 const flags = [
